@@ -230,8 +230,10 @@ private:
   StepMetrics theStepMetrics;
   Metrics theMetrics;
   Metrics ofStep, ofEvaluation;
-  std::string resumedFrom, folder;           // of checkpoints
-  std::optional<FolderLock> lock;            // of `folder`
+  std::string resumedFrom, folder; // of checkpoints
+  int64_t resumedStep = 0;         // of the checkpoint there
+  std::vector<int64_t> theLater;  // checkpoints of `folder` before this session
+  std::optional<FolderLock> lock; // of `folder`
   std::map<std::string, int64_t> savedSteps; // the last of each folder
 };
 

@@ -3,6 +3,7 @@
 #include "runtime/Driver/CompiledSettings.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace zc {
 
@@ -41,12 +42,10 @@ Status ApiSession::openFolder(const std::string &wanted) {
                      found.size(), " checkpoint", found.size() == 1 ? "" : "s",
                      " of another run, up to step ", found.back(),
                      "; resume from it, or give another folder");
-  if (!found.empty() && wanted == resumedFrom && found.back() > state.step &&
-      !isOwn(wanted, found.back()))
-    return makeError(StatusCode::InvalidArgument, "'", wanted,
-                     "' holds later checkpoints than the one that the session "
-                     "went on from, up to step ",
-                     found.back(), "; give another folder");
+  theLater.clear();
+  if (wanted == resumedFrom && !found.empty() && !isOwn(wanted, found.back()))
+    theLater.assign(std::upper_bound(found.begin(), found.end(), resumedStep),
+                    found.end());
   lock.reset();
   ZC_ASSIGN_OR_RETURN(lock, prepareCheckpointFolder(wanted));
   folder = wanted;
@@ -68,6 +67,8 @@ Status ApiSession::save(const std::string &wanted, int64_t keep) {
 Status ApiSession::saveTogether(const std::string &wanted, int64_t keep) {
   ZC_RETURN_IF_ERROR(
       world.agree(world.isFirst() ? openFolder(wanted) : Status()));
+  // A step of the run before, later than the one it went on from, stays.
+  setCheckpointsAside(wanted, std::exchange(theLater, {}));
   ZC_RETURN_IF_ERROR(saveCheckpoint(executor(), wanted, state).status());
   savedSteps[wanted] = state.step;
   if (!world.isFirst())
@@ -119,6 +120,7 @@ Status ApiSession::resumeTogether(const std::string &path) {
   ZC_RETURN_IF_ERROR(agreeOn(Status(), numbersOfStep(), "checkpoints"));
   executor().setStepsDone(state.step);
   resumedFrom = checkpointFolder(path);
+  resumedStep = state.step;
   if (folder != resumedFrom)
     lock.reset();
   ZC_RETURN_IF_ERROR(session->makeCopies());

@@ -222,8 +222,9 @@ ZC_API zc_status zc_set_state(zc_session *session, const char *name,
 
 /* Writes the checkpoint DIR/step-N, as `zc run --checkpoint DIR` does; it is
  * complete or not there. `keep`: only the newest so many stay, 0: all. A folder
- * that holds another run's checkpoints is refused. The session keeps the folder
- * locked until it saves elsewhere or ends. */
+ * that holds another run's checkpoints is refused. Later checkpoints than the
+ * one that zc_resume took from it become DIR/replaced-step-N. The session keeps
+ * the folder locked until it saves elsewhere or ends. */
 ZC_API zc_status zc_save(zc_session *session, const char *dir, int64_t keep);
 
 /* Goes on from a checkpoint of this library or of `zc run`: DIR (its latest) or
@@ -233,7 +234,8 @@ ZC_API zc_status zc_resume(zc_session *session, const char *path);
 
 /* Takes weights by their names, as `zc run --init-from`: of a checkpoint or a
  * .safetensors file. Those that do not match stay, and the log says so. Fails
- * where none does. */
+ * where none does, and where it holds other values of weights that the artifact
+ * freezes: these are in its code. */
 ZC_API zc_status zc_load_weights(zc_session *session, const char *path);
 
 /* Writes parameters and statistics to a .safetensors file, as `zc export

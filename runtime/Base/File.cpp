@@ -364,14 +364,17 @@ Status checkParentExists(const std::string &path) {
   return Status();
 }
 
-Status checkIsJson(const std::string &path, const char *what) {
+Status checkIsJson(const std::string &path, const char *what,
+                   const char *mark) {
   std::error_code error;
   if (!fs::is_regular_file(path, error))
     return Status();
+  std::string begin(4096, '\0');
   std::ifstream file(path, std::ios::binary);
-  char first = '{';
-  file >> first; // behind white space; an empty file leaves it as it is
-  if (first == '{' || first == '[')
+  file.read(begin.data(), std::streamsize(begin.size()));
+  begin.resize(size_t(file.gcount()));
+  if (begin.empty() ||
+      (begin[0] == '{' && begin.find(mark) != std::string::npos))
     return Status();
   return makeError(StatusCode::InvalidArgument, "cannot write ", what, " ",
                    quote(path), ": there is a file of that name that is no ",

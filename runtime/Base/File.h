@@ -111,9 +111,9 @@ std::string parentPath(const std::string &path);
 /// Fails when the folder of the file to be written does not exist.
 Status checkParentExists(const std::string &path);
 
-/// Fails when there is a file of that name that is no JSON, so that what writes
-/// `what` does not replace it.
-Status checkIsJson(const std::string &path, const char *what);
+/// Fails when there is a file of that name that is not empty and does not begin
+/// as JSON with `mark` in it, so that writing `what` does not replace it.
+Status checkIsJson(const std::string &path, const char *what, const char *mark);
 
 /// Writes all bytes to a descriptor, whatever the interruptions.
 Status writeAll(int descriptor, const void *data, size_t bytes,

@@ -200,8 +200,8 @@ std::string explainUnknown(const std::string &argument,
   const std::string name = argument.substr(0, argument.find('='));
   if (name.empty() || name[0] != '-')
     return "'" + argument + "' is one argument too many for " + command +
-           (isData(argument) ? "; a pattern of several files stands in quotes, "
-                               "as --data 'part-*.npz'"
+           (isData(argument) ? "; data stands behind --data, and a pattern of "
+                               "several files in quotes: --data 'part-*.npz'"
                              : "");
   if (std::string owners = commandsWith(name); !owners.empty())
     return "'" + name + "' belongs to " + owners + ", not to " + command;

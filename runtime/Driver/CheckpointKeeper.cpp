@@ -1,8 +1,11 @@
 #include "runtime/Driver/CheckpointKeeper.h"
 
+#include <algorithm>
 #include <filesystem>
 
 namespace zc {
+
+namespace fs = std::filesystem;
 
 static constexpr const char *kNothingBefore =
     "no checkpoint was written before";
@@ -33,28 +36,44 @@ Status CheckpointKeeper::open(bool first) {
                      foreign,
                      "', which is no checkpoint, and which one of "
                      "this run's could replace; give another folder");
-  if (isFirst && resumed && !options.overwrite)
-    ZC_RETURN_IF_ERROR(checkIsLatest(found));
   if (!resumed)
     replaced = found;
+  else
+    ZC_RETURN_IF_ERROR(findLater(found));
   return Status();
 }
 
-/// A run that goes on from DIR/step-N would replace what came of it before.
-Status CheckpointKeeper::checkIsLatest(const std::vector<int64_t> &found) {
-  if (found.empty())
-    return Status();
+/// A run that goes on from DIR/step-N takes the place of what came of it
+/// before.
+Status CheckpointKeeper::findLater(const std::vector<int64_t> &found) {
   ZC_ASSIGN_OR_RETURN(const std::string start, findCheckpoint(options.place));
   std::error_code error;
-  if (std::filesystem::equivalent(
-          start, checkpointPath(theFolder, found.back()), error))
+  auto isStart = [&](int64_t step) {
+    return fs::equivalent(start, checkpointPath(theFolder, step), error);
+  };
+  auto first = std::find_if(found.begin(), found.end(), isStart);
+  if (first == found.end())
     return Status();
-  return makeError(StatusCode::InvalidArgument, "'", theFolder,
-                   "' holds later checkpoints than '", options.place,
-                   "', up to step ", found.back(),
-                   ", which this run would replace; --overwrite lets it, or "
-                   "copy '",
-                   options.place, "' into another folder and go on there");
+  (options.overwrite ? replaced : theLater).assign(first + 1, found.end());
+  return Status();
+}
+
+/// Once, before the first checkpoint that this run writes.
+void CheckpointKeeper::setLaterAside(const Note &note) {
+  if (theLater.empty() || !isFirst)
+    return;
+  setCheckpointsAside(theFolder, theLater);
+  removeStaleBest();
+  note(strCat("later checkpoints of the run before are '", theFolder,
+              "/replaced-step-N' now, ", theLater.size(), " in all"));
+  theLater.clear();
+}
+
+/// The record of a best checkpoint that is not there any more.
+void CheckpointKeeper::removeStaleBest() {
+  std::error_code error;
+  if (!fs::exists(theFolder + "/best", error))
+    BestSoFar::remove(theFolder);
 }
 
 Result<std::string> CheckpointKeeper::findStart() {
@@ -106,6 +125,7 @@ Status CheckpointKeeper::save(Executor &executor, const TrainState &state,
   ZC_RETURN_IF_ERROR(land(/*wait=*/true, note));
   if (state.step == savedStep)
     return Status();
+  setLaterAside(note);
   ZC_RETURN_IF_ERROR(
       take(saveCheckpoint(executor, theFolder, state), state.step));
   savedStep = state.step;
@@ -117,6 +137,7 @@ Status CheckpointKeeper::beginSave(Executor &executor, const TrainState &state,
   if (!beside || state.step == savedStep)
     return save(executor, state, note);
   ZC_RETURN_IF_ERROR(land(/*wait=*/true, note));
+  setLaterAside(note);
   Status begun = beside->begin(theFolder, state);
   if (!begun.ok())
     return take(begun, state.step);
@@ -131,11 +152,13 @@ void CheckpointKeeper::tidy(int64_t step, const Note &note) {
   for (int64_t each : replaced)
     if (each != step)
       others.push_back(each);
-  if (!replaced.empty())
+  if (!replaced.empty() && !resumed)
     BestSoFar::remove(theFolder);
   replaced.clear();
   size_t removed = removeCheckpoints(theFolder, others) +
                    removeLaterCheckpoints(theFolder, step);
+  if (resumed && removed > 0)
+    removeStaleBest();
   if (removed > 0)
     note(strCat("removed ", removed, " checkpoint", removed == 1 ? "" : "s",
                 " that this run replaces from '", theFolder, "'"));

@@ -69,6 +69,8 @@ public:
   /// The newest one that is complete; empty: there is none.
   const std::string &latest() const { return lastCheckpoint; }
   const std::string &folder() const { return theFolder; }
+  /// Steps of checkpoints that are set aside when the run writes its first.
+  const std::vector<int64_t> &later() const { return theLater; }
   /// Names the checkpoints that a user still has when a run ends early. Waits
   /// for the one that is being written.
   std::string printKept();
@@ -77,7 +79,9 @@ public:
 
 private:
   void tidy(int64_t step, const Note &note);
-  Status checkIsLatest(const std::vector<int64_t> &found);
+  Status findLater(const std::vector<int64_t> &found);
+  void setLaterAside(const Note &note);
+  void removeStaleBest();
   Status take(const Result<std::string> &saved, int64_t step);
 
   CheckpointOptions options;
@@ -87,6 +91,7 @@ private:
   std::string lastCheckpoint;
   // Checkpoints of another run, until the first of this one is complete.
   std::vector<int64_t> replaced;
+  std::vector<int64_t> theLater; // than the one that the run goes on from
   int64_t savedStep = -1; // a signal may end the run where a save was due
   std::unique_ptr<CheckpointBeside> beside; // null: steps wait
   bool noRoom = false;

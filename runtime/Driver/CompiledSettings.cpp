@@ -29,9 +29,8 @@ static std::string standardOf(const std::string &setting) {
 /// Where one has a setting and the other not, and that says nothing: it belongs
 /// to one optimizer or loss, and these differ, or it is the standard.
 static bool isNoChange(const std::string &name, const std::string &text) {
-  for (const char *belongs :
-       {"momentum", "nesterov", "beta1", "beta2", "eps", "freeze-step",
-        "huber-delta", "class-axis", "moe-group"})
+  for (const char *belongs : {"momentum", "nesterov", "beta1", "beta2", "eps",
+                              "freeze-step", "huber-delta", "moe-group"})
     if (name == belongs)
       return true;
   return text == standardOf(name) ||
@@ -83,7 +82,9 @@ std::vector<std::string> listCompiledChanges(const TrainState &saved,
     if (!before && !isNoChange(name, text))
       changes.push_back(strCat(whose, " ", name, " ", text,
                                "; the run so far was trained without"));
-    if (before && !meanTheSame(*before, text))
+    const bool isOrderAlone = name == "schedule" && before &&
+                              !isWithoutFlush(*before) && !isWithoutFlush(text);
+    if (before && !meanTheSame(*before, text) && !isOrderAlone)
       changes.push_back(strCat(whose, " ", name, " ", text,
                                "; the run so far was trained with ", *before));
   }

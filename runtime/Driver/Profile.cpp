@@ -77,6 +77,8 @@ std::string Profile::printRates(const Row &row) const {
     return rates + "            -";
   compute /= limits.flopsPerSecond;
   memory /= limits.bytesPerSecond;
+  if (compute > 1)
+    return rates + "    too short";
   // More than memory can give: its share says nothing.
   if (memory > 1 && memory > compute)
     return rates + "  from caches";
@@ -109,7 +111,8 @@ void Profile::addOwnProducts() {
         limits.flopsPerSecond =
             std::max(limits.flopsPerSecond, instruction->flops() / seconds);
     }
-    limits.flopsPerSecond = std::max(limits.flopsPerSecond, flops / inAll);
+    if (inAll >= kLeastSeconds)
+      limits.flopsPerSecond = std::max(limits.flopsPerSecond, flops / inAll);
   }
 }
 
@@ -176,8 +179,8 @@ std::string Profile::print() {
   if (limits.flopsPerSecond <= 0 || limits.bytesPerSecond <= 0)
     return text;
   std::snprintf(line, sizeof(line),
-                "limits: compute %.0f GFLOP/s, the best product before, in and "
-                "after the run; memory %.0f GB/s\n",
+                "limits: compute %.0f GFLOP/s, the best before, in and after "
+                "the run; memory %.0f GB/s\n",
                 limits.flopsPerSecond / 1e9, limits.bytesPerSecond / 1e9);
   return text + line;
 }

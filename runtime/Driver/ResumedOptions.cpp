@@ -1,6 +1,8 @@
 #include "runtime/Driver/ResumedOptions.h"
 #include "runtime/Driver/CompiledSettings.h"
 
+#include <filesystem>
+
 namespace zc {
 
 /// Where a run writes, and where it ends, does not change how it trains.
@@ -8,7 +10,21 @@ static bool isOfTraining(const std::string &option,
                          const LearningRateSchedule &schedule) {
   if (option == "steps" || option == "epochs")
     return schedule.dependsOnTotal();
-  return option != "log" && option != "tensorboard" && option != "log-every";
+  return option != "log" && option != "tensorboard" && option != "log-every" &&
+         option != "folder";
+}
+
+/// Whether two runs name one file, each as seen from its own folder.
+static bool isSamePlace(const NamedTexts &saved, const std::string &before,
+                        const NamedTexts &given, const std::string &now) {
+  const std::string *from = findText(saved, "folder");
+  const std::string *here = findText(given, "folder");
+  if (!from || !here)
+    return false;
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path one = fs::path(*from) / before, other = fs::path(*here) / now;
+  return one == other || fs::equivalent(one, other, error);
 }
 
 /// Lists changes for which a resumed run's samples come in another order from
@@ -64,7 +80,8 @@ std::vector<std::string> listChanges(const TrainState &saved,
     if (!before)
       before = findUnset(saved, options, name, text);
     if (!saved.options.empty() && isOfTraining(name, options.learningRate) &&
-        before && !meanTheSame(*before, text))
+        before && !meanTheSame(*before, text) &&
+        !isSamePlace(saved.options, *before, options.record, text))
       changes.push_back(
           strCat("--", name, " ", text, ": the run so far had ", *before));
   }

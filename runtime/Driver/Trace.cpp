@@ -34,7 +34,6 @@ Trace::open(const std::string &path, Executor &executor, TraceWindow window) {
   std::unique_ptr<Trace> trace(new Trace(rank, std::move(name), window));
   if (rank > 0)
     return trace;
-  ZC_RETURN_IF_ERROR(checkIsJson(path, "trace"));
   ZC_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::create(path));
   trace->file.emplace(std::move(file));
   return trace;

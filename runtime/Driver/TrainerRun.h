@@ -38,6 +38,7 @@ public:
 private:
   Status openSession();
   Status chooseSettings();
+  Status checkWritten();
   Status openFiles();
   Status openStream();
   Status openData();

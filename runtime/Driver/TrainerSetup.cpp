@@ -144,6 +144,11 @@ void Trainer::tellBefore() {
   else if (options.checkpoint.resume && !isResumed())
     warn("--resume: there is no checkpoint in '" + checkpoints.folder() +
          "' yet; the run begins anew");
+  if (!checkpoints.later().empty())
+    warn(strCat("'", checkpoints.folder(), "' has later checkpoints than '",
+                options.checkpoint.place, "', up to step ",
+                checkpoints.later().back(),
+                "; this run sets them aside (--overwrite removes them)"));
   tellOfCopies();
   warn(options.learningRate.doubt(total));
   if (stream && isResumed())
@@ -182,6 +187,16 @@ Status Trainer::chooseSettings() {
 }
 
 /// Checks all that can be checked before the artifact's memory is there.
+Status Trainer::checkWritten() {
+  if (!options.log.empty() && options.log != kStandardOutput) {
+    ZC_RETURN_IF_ERROR(checkParentExists(options.log));
+    ZC_RETURN_IF_ERROR(checkIsJson(options.log, "log", "\"step\""));
+  }
+  return options.trace.empty()
+             ? Status()
+             : checkIsJson(options.trace, "trace", "traceEvents");
+}
+
 Status Trainer::openFiles() {
   if (artifact().manifest().mode() != "train")
     return makeError(StatusCode::InvalidArgument, "'", options.artifact,
@@ -192,8 +207,8 @@ Status Trainer::openFiles() {
   ZC_RETURN_IF_ERROR(checkOutputs(options, artifact().files(),
                                   inside().data()->source(),
                                   heldOut ? &heldOut->source() : nullptr));
-  if (!options.log.empty() && options.log != kStandardOutput && world.isFirst())
-    ZC_RETURN_IF_ERROR(checkParentExists(options.log));
+  if (world.isFirst())
+    ZC_RETURN_IF_ERROR(checkWritten());
   ZC_RETURN_IF_ERROR(replicas.open(world.isFirst()));
   return checkpoints.open(world.isFirst());
 }
@@ -207,7 +222,7 @@ static NamedTexts listHyperparameters(const TrainState &state) {
           return given.first == each.first;
         }))
       all.push_back(each);
-  for (const char *file : {"log", "tensorboard", "log-every"})
+  for (const char *file : {"log", "tensorboard", "log-every", "folder"})
     all.erase(
         std::remove_if(all.begin(), all.end(),
                        [&](const auto &each) { return each.first == file; }),

@@ -64,6 +64,7 @@ struct WeightsReport {
   std::vector<std::string> missing;   // of the artifact's, that the file lacks
   std::vector<std::string> misshapen; // "w: F32 [3], here F32 [4]"
   std::vector<std::string> unused;    // of the file's, that nothing here has
+  std::vector<std::string> frozen;    // here in code: values not compared
 };
 
 /// Reads the model's tensors, by their ONNX names, from a checkpoint (DIR or
@@ -83,6 +84,11 @@ std::vector<std::string> describe(const WeightsReport &report,
 /// that of step `best`; -1: none is.
 void pruneCheckpoints(const std::string &dir, int64_t latest, int64_t keep,
                       int64_t best = -1);
+
+/// Renames the checkpoints of these steps to DIR/replaced-step-N, which no run
+/// goes on from by itself. One that has this name already is removed.
+void setCheckpointsAside(const std::string &dir,
+                         const std::vector<int64_t> &steps);
 
 /// Removes the checkpoints of these steps. Returns how many there were.
 size_t removeCheckpoints(const std::string &dir,

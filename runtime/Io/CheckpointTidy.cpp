@@ -36,6 +36,15 @@ static void removeCheckpoint(const std::string &dir, int64_t step) {
   removeAll(::rename(path.c_str(), hidden.c_str()) == 0 ? hidden : path);
 }
 
+void setCheckpointsAside(const std::string &dir,
+                         const std::vector<int64_t> &steps) {
+  for (int64_t step : steps) {
+    const std::string aside = strCat(dir, "/replaced-", kStatePrefix, step);
+    removeAll(aside);
+    ::rename(checkpointPath(dir, step).c_str(), aside.c_str());
+  }
+}
+
 size_t removeCheckpoints(const std::string &dir,
                          const std::vector<int64_t> &steps) {
   for (int64_t step : steps)

@@ -134,15 +134,17 @@ public:
   Status checkFrozen() {
     ZC_ASSIGN_OR_RETURN(const std::set<std::string> frozen,
                         readFrozenNames(executor.artifact().archive()));
-    std::vector<const SafetensorsTensor *> others, equal;
+    std::vector<const SafetensorsTensor *> others;
     for (const auto &[name, tensor] : files.all()) {
       if (used.count(&tensor) || !frozen.count(name))
         continue;
+      used.insert(&tensor);
       const plan::State *state = findConstant(name);
-      (state && isInitially(*state, tensor) ? equal : others)
-          .push_back(&tensor);
+      if (!state || !canCompare(*state, tensor))
+        report.frozen.push_back(name);
+      else if (executor.artifact().initialBytes(*state) != tensor.data)
+        others.push_back(&tensor);
     }
-    used.insert(equal.begin(), equal.end());
     if (others.empty())
       return Status();
     return makeError(
@@ -169,11 +171,11 @@ private:
     return nullptr;
   }
 
-  /// Whether the artifact has the same values.
-  bool isInitially(const plan::State &state,
-                   const SafetensorsTensor &tensor) const {
+  /// Small constants are in the code, and other types are rounded.
+  bool canCompare(const plan::State &state,
+                  const SafetensorsTensor &tensor) const {
     return tensor.dtype == safetensorsTypeName(state.type().dtype()) &&
-           executor.artifact().initialBytes(state) == tensor.data;
+           executor.artifact().initialBytes(state).size() == tensor.data.size();
   }
 
   Status add(const FileTensor &tensor, bool isOwn) {
@@ -211,7 +213,7 @@ Result<WeightsReport> loadWeights(Executor &executor, const std::string &path) {
     if (Status status = loading.addRole(role); !status.ok())
       return status.withContext("'" + path + "'");
   if (Status status = loading.checkFrozen(); !status.ok())
-    return status.withContext("--init-from '" + path + "'");
+    return status.withContext("'" + path + "'");
   WeightsReport report = loading.finish();
   if (report.loaded == 0)
     return makeError(StatusCode::InvalidArgument, "'", path,
@@ -243,6 +245,9 @@ std::vector<std::string> describe(const WeightsReport &report,
           " has another type or shape of, so that these begin as without it:",
       report.misshapen, "");
   add(from + " lacks, so that these begin as without it:", report.missing, "'");
+  add(from + " holds weights that this artifact freezes, which stay those of "
+             "its model file:",
+      report.frozen, "'");
   add(from + " has more, which this artifact does not have:", report.unused,
       "'");
   return lines;

@@ -76,7 +76,6 @@ Result<RunLog> RunLog::open(const std::string &path,
     ZC_ASSIGN_OR_RETURN(int pipe, openPipe(path));
     return RunLog(path, pipe);
   }
-  ZC_RETURN_IF_ERROR(checkIsJson(path, "log"));
   int flags = O_RDWR | O_CREAT | O_CLOEXEC | (resumedAfter ? 0 : O_TRUNC);
   int descriptor = ::open(path.c_str(), flags, 0666);
   if (descriptor < 0)

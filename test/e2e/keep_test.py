@@ -62,21 +62,41 @@ class Folders(Keep):
         out, _ = self.go(5, "--overwrite")
         self.assertEqual(self.steps(), [5])
         self.assertIn("removed 3 checkpoints", out)
-        self.fails(2, ["--overwrite.*DIR/step-N beside --resume"], "run",
+        self.fails(2, ["--overwrite.*with --resume, a --checkpoint DIR/step-N"], "run",
                    self.artifact, "--data", self.fixture.data, "--steps", 9,
                    "--checkpoint", self.folder / "ckpt", "--resume",
                    "--overwrite")
 
-    def test_an_earlier_checkpoint_does_not_replace_later_ones(self):
+    def test_an_earlier_checkpoint_leaves_later_ones(self):
+        """They are set aside, or removed on request."""
+        options = ("--save-every", 2, "--eval-data", self.fixture.data,
+                   "--eval-every", 2, "--keep-best", "loss")
+        self.go(6, *options)
+        before = load_tensors(self.folder / "ckpt" / "step-6")
+        earlier = ["--resume", "--checkpoint", self.folder / "ckpt" / "step-2",
+                   "--lr", 0.5, "--save-every", 5]
+        code, out, err = run("run", self.artifact, "--steps", 5, *earlier)
+        self.assertEqual(code, 0, err)
+        self.assertRegex(err, "later checkpoints than .*step-2', up to step 6")
+        self.assertIn("replaced-step-N' now, 2 in all", out)
+        self.assertEqual(self.steps(), [2, 4, 5])  # the best, and the last
+        kept = load_tensors(self.folder / "ckpt" / "replaced-step-6")
+        for name, value in before.items():
+            self.assertEqual(value.tobytes(), kept[name].tobytes())
+        best = self.folder / "ckpt" / "best"
+        self.assertTrue(not best.is_symlink() or best.exists())
+        code, out, err = run("run", self.artifact, "--steps", 4, "--overwrite",
+                             *earlier)
+        self.assertEqual(code, 0, err)
+        self.assertIn("removed 1 checkpoint that this run replaces", out)
+        self.assertEqual(self.steps(), [2, 4])
+
+    def test_what_is_later_goes_wherever_the_next_one_falls(self):
         self.go(6, "--save-every", 2)
-        earlier = ["--resume", "--checkpoint", self.folder / "ckpt" / "step-2"]
-        self.refuse(["ckpt' holds later checkpoints than .*step-2', up to "
-                     "step 6", "--overwrite"], *earlier)
-        self.assertEqual(self.steps(), [2, 4, 6])
-        out = self.zc("run", self.artifact, "--steps", 3, "--overwrite",
-                      *earlier)
-        self.assertIn("removed 2 checkpoints that this run replaces", out)
-        self.assertEqual(self.steps(), [2, 3])
+        self.zc("run", self.artifact, "--steps", 8, "--save-every", 5,
+                "--resume", "--overwrite", "--checkpoint",
+                self.folder / "ckpt" / "step-2")
+        self.assertEqual(self.steps(), [2, 5, 8])
 
     def test_a_folder_that_is_no_checkpoint_is_not_replaced(self):
         own = self.folder / "ckpt" / "step-2" / "notes.txt"
@@ -93,7 +113,12 @@ class Folders(Keep):
             self.refuse([f"cannot write {what} .*model.onnx.*is no {what}"],
                         option, model)
         self.assertEqual(model.read_bytes(), self.fixture.model.read_bytes())
-        log = self.folder / "log.jsonl"
+        log, other = self.folder / "log.jsonl", self.folder / "other.json"
+        other.write_text('{"name": "mine"}')
+        self.go(3, "--log", log, checkpoint=None)
+        self.refuse(["other.json.*is no trace"], "--trace", other, "--log", log)
+        self.refuse(["other.json.*is no log"], "--log", other)
+        self.assertEqual(len(read_log(log)), 3)
         for _ in range(2):
             self.go(2, "--log", log, checkpoint=None)
         self.assertEqual(len(read_log(log)), 2)
@@ -227,6 +252,25 @@ class Options(Keep):
         self.assertNotIn("samples", err)
         self.assertEqual(len(read_log(self.folder / "here" / "log.jsonl")), 4)
         self.assertFalse((self.folder / "there" / "log.jsonl").exists())
+        # A pattern, in a folder whose name is one, too.
+        odd = self.folder / "run[1]"
+        odd.mkdir()
+        shutil.copy(self.fixture.data, odd / "part-0.npz")
+        for steps, *more in ((2, "--data", "part-*.npz"), (4, "--resume")):
+            code, _, err = run("run", self.artifact, "--steps", steps,
+                               "--checkpoint", odd / "ckpt", *more,
+                               cwd=odd if steps == 2 else self.folder)
+            self.assertEqual(code, 0, err)
+        # The whole folder somewhere else: what is named is taken from there.
+        (self.folder / "here" / "ckpt").mkdir()
+        for steps, place in ((2, "here"), (4, "moved")):
+            if place == "moved":
+                (self.folder / "here").rename(self.folder / "moved")
+            code, _, err = run(
+                "run", self.artifact, "--steps", steps, "--checkpoint", "ckpt",
+                "--resume", "--data", "data.npz", cwd=self.folder / place)
+            self.assertEqual(code, 0, err)
+            self.assertNotIn("--data", err)
 
     def test_settings_that_one_of_both_has_are_warned_of(self):
         plain = self.artifact
@@ -244,7 +288,7 @@ class Options(Keep):
         for name in ("clip-norm", "label-smoothing", "group"):
             self.assertRegex(err, f"compiled without {name}; the run so far "
                                   "was trained with")
-        # The same numbers, on other ranks.
+        # The same numbers, on other ranks, in other orders.
         self.artifact = self.make("adamw", "--mesh", "dp=2", "--zero", 2,
                                   name="two.zca")
         _, err = self.go(8, "--resume", "--local-ranks", 2)

@@ -55,7 +55,7 @@ int refuse(const CLI::ParseError &error, const CLI::App &app,
         zc::explainUnknown(remaining.front(), name, optionNames(*command)),
         name);
   if (error.get_exit_code() == int(CLI::ExitCodes::RequiredError) &&
-      command == &app && !remaining.empty())
+      command == &app && !remaining.empty() && remaining.front()[0] != '-')
     return refuse("there is no command '" + remaining.front() +
                       "' in zc-run, which runs what zc has compiled",
                   name);

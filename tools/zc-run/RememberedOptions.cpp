@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 
 namespace zc {
@@ -16,6 +17,9 @@ static constexpr const char *kRemembered[] = {
     "log-every",   "tensorboard",    "weight-decay", "momentum", "beta1",
     "beta2",       "clip-norm",      "clip-value"};
 
+// Where the run was begun: its relative paths are seen from there.
+static constexpr const char *kFolder = "folder";
+
 // One of them stands for the other.
 static bool isReplaced(const CLI::App &command, const std::string &name) {
   return (name == "steps" && command.count("--epochs")) ||
@@ -27,16 +31,50 @@ static CLI::Option *find(const CLI::App &command, const std::string &name) {
   return const_cast<CLI::App &>(command).get_option_no_throw("--" + name);
 }
 
+static bool isPath(const std::string &name) {
+  return name == "data" || name == "eval-data" || name == "log" ||
+         name == "tensorboard";
+}
+
+/// A folder's name in front of a pattern is none.
+static std::string escaped(const std::string &folder) {
+  std::string text;
+  for (char each : folder)
+    text += std::strchr("*?[", each) ? std::string("[") + each + "]"
+                                     : std::string(1, each);
+  return text;
+}
+
+/// The file as seen from the folder that the run was begun in, where that is
+/// there; else as seen from here.
+static std::string placeOf(const std::string &path, const std::string &folder) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (path == "-" || folder.empty() || fs::path(path).is_absolute() ||
+      fs::equivalent(folder, ".", error))
+    return path;
+  if (path.find_first_of("*?[") != std::string::npos &&
+      !fs::exists(path, error))
+    return fs::is_directory(folder, error) ? escaped(folder) + "/" + path
+                                           : path;
+  const std::string there = folder + "/" + path;
+  return fs::is_directory(fs::path(there).parent_path(), error) ? there : path;
+}
+
 std::set<std::string> takeOver(CLI::App &command,
                                const NamedTexts &remembered) {
   std::set<std::string> taken;
+  std::string folder;
+  for (const auto &[name, text] : remembered)
+    if (name == kFolder)
+      folder = text;
   for (const char *name : kRemembered)
     for (const auto &[each, text] : remembered) {
       CLI::Option *option = find(command, name);
       if (each != name || !option || option->count() ||
           isReplaced(command, name))
         continue;
-      option->add_result(text);
+      option->add_result(isPath(name) ? placeOf(text, folder) : text);
       option->run_callback();
       taken.insert(name);
     }
@@ -57,18 +95,6 @@ static std::string plain(const std::string &text) {
   return error == std::errc() ? std::string(buffer, last) : text;
 }
 
-static bool isPath(const std::string &name) {
-  return name == "data" || name == "eval-data" || name == "log" ||
-         name == "tensorboard";
-}
-
-/// From wherever the run goes on, it is the same file.
-static std::string absolute(const std::string &path) {
-  std::error_code error;
-  const auto whole = std::filesystem::absolute(path, error);
-  return path == "-" || error ? path : whole.lexically_normal().string();
-}
-
 /// Whether it acts when not given, too; other options act only if given.
 static bool hasDefault(const std::string &name) {
   return name == "lr" || name == "lr-schedule";
@@ -86,8 +112,10 @@ NamedTexts remember(const CLI::App &command) {
     if (option->count() == 0 && hasDefault(name))
       text = option->get_default_str();
     if (!text.empty())
-      texts.emplace_back(name, isPath(name) ? absolute(text) : plain(text));
+      texts.emplace_back(name, isPath(name) ? text : plain(text));
   }
+  std::error_code error;
+  texts.emplace_back(kFolder, std::filesystem::current_path(error).string());
   return texts;
 }
 

@@ -242,7 +242,8 @@ void checkTogether(const CLI::App &app, const TrainOptions &options) {
        {"--overwrite", saves, kCheckpoint},
        {"--overwrite",
         !options.checkpoint.resume || isCheckpoint(options.checkpoint.place),
-        "--checkpoint DIR/step-N beside --resume: what is later goes"},
+        "with --resume, a --checkpoint DIR/step-N that is there: it says that "
+        "later checkpoints may be removed"},
        {"--keep-best", saves, kCheckpoint},
        {"--trace-steps", !options.trace.empty(), "--trace FILE.json"},
        {"--eval-every", evaluates, kEvalData},
@@ -282,7 +283,7 @@ void dropPaths(NamedTexts &remembered) {
   auto isPath = [](const auto &each) {
     for (const char *name :
          {"data", "eval-data", "log", "tensorboard", "trace", "init-from",
-          "offload-dir", "replica-dir", "checkpoint"})
+          "offload-dir", "replica-dir", "checkpoint", "folder"})
       if (each.first == name || each.first == std::string("--") + name)
         return true;
     return false;
