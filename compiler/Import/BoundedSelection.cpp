@@ -213,9 +213,8 @@ bool GraphImporter::importBoundedSelection(const proto::NodeProto &node,
     return true;
   }
   // Ones where none was chosen, so that logarithms and quotients are numbers.
-  ImportedValue *chosen = run(
-      "Gather", {source, places},
-      {proto::MakeAttribute("axis", axis.value_or(0))});
+  ImportedValue *chosen = run("Gather", {source, places},
+                              {proto::MakeAttribute("axis", axis.value_or(0))});
   give(0,
        run("Where", {run("Greater", {total, ints({0})}), chosen,
                      makeScalarLike(*chosen, 1)}),

@@ -25,12 +25,11 @@ static const proto::NodeProto *findProducer(const proto::GraphProto &graph,
   return nullptr;
 }
 
-// z of 1 / (1 + e^-z), by the parts that scikit-learn's converter writes where it
-// divides such by their sum; empty for anything else.
+// z of 1 / (1 + e^-z), by the parts that scikit-learn's converter writes where
+// it divides such by their sum; empty for anything else.
 static std::string findLogit(const proto::GraphProto &graph,
                              std::string value) {
-  for (llvm::StringRef op :
-       {"Div", "Add", "Reciprocal", "Add", "Exp", "Mul"}) {
+  for (llvm::StringRef op : {"Div", "Add", "Reciprocal", "Add", "Exp", "Mul"}) {
     const proto::NodeProto *node = findProducer(graph, value);
     if (!node || node->op_type() != op)
       return "";

@@ -87,5 +87,36 @@ class Models(ZcTest):
                                    atol=1e-5)
 
 
+class Rotation(ZcTest):
+    """An operator that ONNX Runtime has for GPUs alone."""
+
+    def test_gemma(self):
+        batch, heads, tokens, size = 2, 3, 5, 4
+        draw = np.random.default_rng(6)
+        data = {"emb": 3 * draw.standard_normal((batch, tokens, size))}
+        for name in ("q", "q2", "k", "k2"):
+            data[name] = draw.standard_normal((batch, heads, tokens, size))
+        info = onnx.helper.make_tensor_value_info
+        graph = onnx.helper.make_graph(
+            [onnx.helper.make_node("GemmaRotaryEmbedding", list(data),
+                                   ["unread", "y"], domain="com.microsoft")],
+            "rotation", [info(name, onnx.TensorProto.FLOAT, each.shape)
+                         for name, each in data.items()],
+            [info("y", onnx.TensorProto.FLOAT, data["k"].shape)])
+        path, given = self.folder / "m.onnx", []
+        onnx.save(onnx.helper.make_model(graph, ir_version=10, opset_imports=[
+            onnx.helper.make_opsetid("", 20),
+            onnx.helper.make_opsetid("com.microsoft", 1)]), path)
+        for name, each in data.items():
+            np.save(self.folder / f"{name}.npy", np.float32(each))
+            given += ["--input", f"{name}={self.folder / name}.npy"]
+        self.zc("eval", path, *given, "--output-dir", self.folder / "out")
+        angles = data["emb"][:, None]
+        np.testing.assert_allclose(
+            np.load(self.folder / "out" / "y.npy"),
+            data["k"] * np.cos(angles) + data["k2"] * np.sin(angles),
+            atol=1e-5)
+
+
 if __name__ == "__main__":
     unittest.main()

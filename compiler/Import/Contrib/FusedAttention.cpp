@@ -542,10 +542,10 @@ Error zc::buildGemmaRotaryEmbedding(ContribCall &call) {
                   std::to_string(dims.size()));
   std::string angles =
       call.reshape(call.operand(Angles), {dims[0], 1, dims[1], dims[2]});
-  std::string cos = call.cast(call.add("Cos", {angles}),
-                              call.elementType(Query));
-  std::string sin = call.cast(call.add("Sin", {angles}),
-                              call.elementType(Query));
+  std::string cos =
+      call.cast(call.add("Cos", {angles}), call.elementType(Query));
+  std::string sin =
+      call.cast(call.add("Sin", {angles}), call.elementType(Query));
   for (unsigned result = 0; result < 2; ++result) {
     if (!call.wants(result))
       continue;

@@ -43,17 +43,15 @@ Error zc::buildDynamicQuantizeLSTM(ContribCall &call) {
   if (call.dims(Weight).size() != 3 || call.dims(Recurrence).size() != 3)
     return refuse("expected weights of 3 dims");
   Names operands = {
-      call.operand(Input),
-      addWeights(call, Weight, WeightScale, WeightZero),
+      call.operand(Input), addWeights(call, Weight, WeightScale, WeightZero),
       addWeights(call, Recurrence, RecurrenceScale, RecurrenceZero)};
   for (unsigned index = Bias; index <= Peepholes; ++index)
     operands.push_back(call.operand(index));
   while (operands.back().empty())
     operands.pop_back();
   ContribCall::Attributes attributes;
-  for (const char *name :
-       {"activations", "activation_alpha", "activation_beta", "clip",
-        "direction", "hidden_size", "input_forget"})
+  for (const char *name : {"activations", "activation_alpha", "activation_beta",
+                           "clip", "direction", "hidden_size", "input_forget"})
     if (const proto::AttributeProto *given = call.find(name))
       attributes.push_back(*given);
   Names results = call.addMany("LSTM", operands, attributes, 3);

@@ -148,9 +148,8 @@ static LogicalResult setFloat8(NodeContext &context, Value x, Float8 type) {
   Value inside = clampTo(build, x, {-type.largest(), type.largest()});
   Value nearest = type.round(build, saturates ? inside : x, saturates);
   Value rest = build.sub(nearest, inside);
-  Value rounded =
-      train::AddOp::create(build.builder, build.loc, inside,
-                           stopGradient(build, rest));
+  Value rounded = train::AddOp::create(build.builder, build.loc, inside,
+                                       stopGradient(build, rest));
   rounded.getDefiningOp()->setAttr(kRounded, build.builder.getUnitAttr());
   // A zero point is added, and with it the sign of a zero is lost.
   Value zero = build.splatLike(x, 0);
@@ -307,8 +306,8 @@ static Value roundToGrid(TensorBuilder &build, Value x, Value scale, Value zero,
   Value result = build.mul(bounded, fixed);
   if (!learnsScale)
     return result;
-  Value slope = build.select(outside, bounded,
-                             build.div(build.sub(result, x), fixed));
+  Value slope =
+      build.select(outside, bounded, build.div(build.sub(result, x), fixed));
   return build.add(result, addSlope(build, scale, slope));
 }
 
