@@ -98,6 +98,10 @@ template <typename Op> static kernels::AttentionSpec makeAttention(Op op) {
   spec.keys = op.getKey().getType().getDimSize(1);
   spec.heads = q[2];
   spec.width = q[3];
+  Type element = op.getQuery().getType().getElementType();
+  if (element.isBF16())
+    spec.type = kernels::ElementType::BF16;
+  spec.masked = op.getMask() != nullptr;
   return spec;
 }
 

@@ -6,16 +6,149 @@
 #include "kernels/Cpu/Workspace.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace zc::kernels {
 namespace {
 
-class Attention final : public Primitive {
+template <typename Element>
+using HeadFunction = void (*)(const AttentionHeadOf<Element> &);
+
+template <typename Element> struct HeadFunctions {
+  HeadFunction<Element> forward, backward;
+  std::string name;
+};
+
+//===----------------------------------------------------------------------===//
+// bfloat16 without tile registers: in float32
+//===----------------------------------------------------------------------===//
+
+float widen(uint16_t value) {
+  uint32_t bits = uint32_t(value) << 16;
+  float wide;
+  std::memcpy(&wide, &bits, sizeof(wide));
+  return wide;
+}
+
+/// The nearest number, of two the even one; NaN stays NaN.
+uint16_t narrow(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof(bits));
+  if (value != value)
+    return 0x7fc0;
+  return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+/// A head as one of float32, whose rows lie in its scratch memory.
+class WidenedHead {
+public:
+  explicit WidenedHead(const NarrowAttentionHead &head)
+      : head(head), next(head.scratch) {
+    wide = {head.queries, head.keys, head.width, head.scale, head.causal};
+    wide.q = widened(head.q, head.queries);
+    wide.k = widened(head.k, head.keys);
+    wide.v = widened(head.v, head.keys);
+    wide.logSumExp = head.logSumExp;
+    wide.lastKeys = head.lastKeys;
+  }
+
+  void forward(AttentionFunction run) {
+    wide.out = take(head.queries);
+    finish(run);
+    write(wide.out, head.queries, head.out);
+  }
+
+  void backward(AttentionFunction run) {
+    wide.out = widened(head.out, head.queries);
+    wide.outGrad = widened(head.outGrad, head.queries);
+    auto takeFor = [&](const HeadRowsOf<uint16_t> &rows, int64_t count) {
+      return rows.data ? take(count) : HeadRows{nullptr, 0};
+    };
+    wide.qGrad = takeFor(head.qGrad, head.queries);
+    wide.kGrad = takeFor(head.kGrad, head.keys);
+    wide.vGrad = takeFor(head.vGrad, head.keys);
+    finish(run);
+    write(wide.qGrad, head.queries, head.qGrad);
+    write(wide.kGrad, head.keys, head.kGrad);
+    write(wide.vGrad, head.keys, head.vGrad);
+  }
+
+private:
+  HeadRows take(int64_t rows, int64_t width) {
+    HeadRows taken = {next, width};
+    next += rows * width;
+    return taken;
+  }
+  HeadRows take(int64_t rows) { return take(rows, head.width); }
+
+  HeadRows widened(const HeadRowsOf<uint16_t> &from, int64_t rows) {
+    return widened(from, rows, head.width);
+  }
+  HeadRows widened(const HeadRowsOf<uint16_t> &from, int64_t rows,
+                   int64_t width) {
+    HeadRows to = take(rows, width);
+    for (int64_t r = 0; r < rows; ++r)
+      std::transform(from.data + r * from.stride,
+                     from.data + r * from.stride + width,
+                     to.data + r * to.stride, widen);
+    return to;
+  }
+
+  void finish(AttentionFunction run) {
+    if (head.mask.data)
+      wide.mask = widened(head.mask, head.queries, head.keys);
+    wide.scratch = head.scratch + (next - head.scratch + 15) / 16 * 16;
+    run(wide);
+  }
+
+  void write(const HeadRows &from, int64_t rows,
+             const HeadRowsOf<uint16_t> &to) const {
+    if (!to.data)
+      return;
+    for (int64_t r = 0; r < rows; ++r)
+      std::transform(from.data + r * from.stride,
+                     from.data + r * from.stride + head.width,
+                     to.data + r * to.stride, narrow);
+  }
+
+  const NarrowAttentionHead &head;
+  float *next;
+  AttentionHead wide;
+};
+
+AttentionFunctions wideFunctions() {
+  return ZC_OF_INSTRUCTION_SET(widestInstructionSet(), attentionFunctions());
+}
+
+HeadFunctions<float> functionsFor(float) {
+  AttentionFunctions functions = wideFunctions();
+  return {functions.forward, functions.backward,
+          nameOf(widestInstructionSet())};
+}
+
+HeadFunctions<uint16_t> functionsFor(uint16_t) {
+#if defined(__x86_64__)
+  if (hasAmx())
+    return {amx::attentionForward, amx::attentionBackward, "amx"};
+#endif
+  return {[](const NarrowAttentionHead &head) {
+            WidenedHead(head).forward(wideFunctions().forward);
+          },
+          [](const NarrowAttentionHead &head) {
+            WidenedHead(head).backward(wideFunctions().backward);
+          },
+          nameOf(widestInstructionSet())};
+}
+
+//===----------------------------------------------------------------------===//
+// All heads
+//===----------------------------------------------------------------------===//
+
+template <typename Element> class Attention final : public Primitive {
 public:
   Attention(const AttentionSpec &spec, uint64_t perThread, int threads)
-      : spec(spec), set(widestInstructionSet()),
-        functions(ZC_OF_INSTRUCTION_SET(set, attentionFunctions())),
-        perThread(perThread), threads(threads) {}
+      : spec(spec), functions(functionsFor(Element())), perThread(perThread),
+        threads(threads) {}
 
   bool execute(void *const *pointers, void *workspace,
                std::string *) noexcept override {
@@ -38,7 +171,7 @@ public:
   }
 
   std::string implementation() const override {
-    return std::string("blocked:") + nameOf(set);
+    return "blocked:" + functions.name;
   }
   uint64_t workspaceBytes() const override { return threads * perThread; }
 
@@ -53,16 +186,16 @@ private:
       run(makeHead(pointers, task, reinterpret_cast<float *>(scratch)));
   }
 
-  AttentionHead makeHead(void *const *pointers, int64_t task,
-                         float *scratch) const {
+  AttentionHeadOf<Element> makeHead(void *const *pointers, int64_t task,
+                                    float *scratch) const {
     int64_t row = spec.heads * spec.width;
     auto part = [&](int index, int64_t tokens) {
-      auto *data = static_cast<float *>(pointers[index]);
+      auto *data = static_cast<Element *>(pointers[index]);
       int64_t at =
           task / spec.heads * tokens * row + task % spec.heads * spec.width;
-      return HeadRows{data ? data + at : nullptr, row};
+      return HeadRowsOf<Element>{data ? data + at : nullptr, row};
     };
-    AttentionHead head = {
+    AttentionHeadOf<Element> head = {
         spec.queries,
         spec.keys,
         spec.width,
@@ -91,18 +224,17 @@ private:
     return head;
   }
 
-  HeadRows mask(void *pointer, int64_t task) const {
+  HeadRowsOf<Element> mask(void *pointer, int64_t task) const {
     if (!spec.masked)
       return {};
-    return {static_cast<float *>(pointer) +
+    return {static_cast<Element *>(pointer) +
                 task / spec.heads * spec.maskStrides[0] +
                 task % spec.heads * spec.maskStrides[1],
             spec.maskStrides[2]};
   }
 
   AttentionSpec spec;
-  InstructionSet set;
-  AttentionFunctions functions;
+  HeadFunctions<Element> functions;
   uint64_t perThread;
   int threads;
 };
@@ -122,8 +254,10 @@ std::unique_ptr<Primitive> createAttention(const AttentionSpec &spec,
              " were planned for it";
     return nullptr;
   }
-  return std::make_unique<Attention>(spec, perThread,
-                                     static_cast<int>(threads));
+  int team = static_cast<int>(threads);
+  if (spec.type == ElementType::BF16)
+    return std::make_unique<Attention<uint16_t>>(spec, perThread, team);
+  return std::make_unique<Attention<float>>(spec, perThread, team);
 }
 
 } // namespace zc::kernels

@@ -5,6 +5,7 @@
 // Compiled per instruction set into the namespace ZC_ISA: no inline function
 // from elsewhere may be used but those of constants.
 #include "kernels/Cpu/AttentionHead.h"
+#include "kernels/Cpu/VectorMath.h"
 #include "kernels/Cpu/VectorTranspose.h"
 
 namespace zc::kernels::ZC_ISA {
@@ -15,51 +16,8 @@ constexpr int64_t kBlock = kAttentionBlock;
 inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 //===----------------------------------------------------------------------===//
-// Vectors
+// Rows of floats
 //===----------------------------------------------------------------------===//
-
-/// e^x to 1e-7, relative; 0 becomes some 1e-38 far below, NaN stays NaN.
-inline Vector exponential(Vector x) {
-  const Vector low = broadcast(-87.0f), high = broadcast(88.0f);
-  x = x < low ? low : x;
-  x = x > high ? high : x;
-  Vector scaled = x * 1.44269504f;
-  Vector half = scaled < Vector{} ? broadcast(-0.5f) : broadcast(0.5f);
-  IntVector whole = __builtin_convertvector(scaled + half, IntVector);
-  Vector n = __builtin_convertvector(whole, Vector);
-  Vector r = x - n * 0.693359375f;
-  r = r + n * 2.12194440e-4f;
-  Vector p = broadcast(1.9875691500e-4f);
-  p = p * r + 1.3981999507e-3f;
-  p = p * r + 8.3334519073e-3f;
-  p = p * r + 4.1665795894e-2f;
-  p = p * r + 1.6666665459e-1f;
-  p = p * r + 5.0000001201e-1f;
-  p = p * (r * r) + r + 1.0f;
-  IntVector bits = (whole + 127) << 23;
-  Vector power;
-  __builtin_memcpy(&power, &bits, sizeof(power));
-  return p * power;
-}
-
-// Halves on halves: lane by lane would wait for every addition.
-inline float sumOf(Vector value) {
-  float lanes[kLanes];
-  store(lanes, value);
-  for (int count = kLanes / 2; count > 0; count /= 2)
-    for (int i = 0; i < count; ++i)
-      lanes[i] += lanes[i + count];
-  return lanes[0];
-}
-
-inline float largestOf(Vector value) {
-  float lanes[kLanes];
-  store(lanes, value);
-  for (int count = kLanes / 2; count > 0; count /= 2)
-    for (int i = 0; i < count; ++i)
-      lanes[i] = lanes[i + count] > lanes[i] ? lanes[i + count] : lanes[i];
-  return lanes[0];
-}
 
 inline float dot(const float *a, const float *b, int64_t count) {
   Vector sums = {};
@@ -83,26 +41,6 @@ inline void addTo(float *to, const float *terms, int64_t count) {
 inline void fill(float *to, int64_t begin, int64_t end, float value) {
   for (int64_t i = begin; i < end; ++i)
     to[i] = value;
-}
-
-/// How many keys, from the first, a query attends: at least that one.
-inline int64_t countSeen(const AttentionHead &head, int64_t query) {
-  if (!head.causal && !head.lastKeys)
-    return head.keys;
-  int64_t last = head.causal ? query : head.lastKeys[query];
-  return last < 0 ? 1 : least(head.keys, last + 1);
-}
-
-/// The most that one of `count` queries attends.
-inline int64_t countSeen(const AttentionHead &head, int64_t query,
-                         int64_t count) {
-  int64_t most = countSeen(head, query + count - 1);
-  if (head.lastKeys)
-    for (int64_t i = 0; i < count; ++i) {
-      int64_t seen = countSeen(head, query + i);
-      most = seen > most ? seen : most;
-    }
-  return most;
 }
 
 //===----------------------------------------------------------------------===//

@@ -10,11 +10,12 @@ namespace zc::kernels {
 /// Queries and keys are handled in blocks of so many.
 constexpr int64_t kAttentionBlock = 64;
 
-/// Rows of `width` contiguous floats, `stride` floats apart.
-struct HeadRows {
-  float *data;
+/// Rows of `width` contiguous elements, `stride` elements apart.
+template <typename Element> struct HeadRowsOf {
+  Element *data;
   int64_t stride;
 };
+using HeadRows = HeadRowsOf<float>;
 
 /// In place of a log sum exp: of a query that a mask hides all keys of by minus
 /// infinity, and the largest where it does so by finite numbers, in which the
@@ -23,18 +24,22 @@ constexpr float kNothingSeen = 3.402823466e38f, kAllHidden = -1e8f;
 
 /// The forward reads q, k, v and writes out and, unless null, logSumExp; the
 /// backward reads all of these and outGrad and writes the other gradients
-/// unless null.
-struct AttentionHead {
+/// unless null. `Element` is float, or uint16_t for bfloat16.
+template <typename Element> struct AttentionHeadOf {
+  using Rows = HeadRowsOf<Element>;
+
   int64_t queries, keys, width;
   float scale;
   bool causal; // query i attends keys 0 to i
-  HeadRows q, k, v, out;
+  Rows q, k, v, out;
   float *logSumExp;
-  HeadRows outGrad, qGrad, kGrad, vGrad;
+  Rows outGrad, qGrad, kGrad, vGrad;
   float *scratch; // 64-byte aligned, attentionScratchFloats of them
-  HeadRows mask;  // per query and key, added to the scaled scores, or null
+  Rows mask;      // per query and key, added to the scaled scores, or null
   const int64_t *lastKeys; // that each query attends, or null: all
 };
+using AttentionHead = AttentionHeadOf<float>;
+using NarrowAttentionHead = AttentionHeadOf<uint16_t>;
 
 // Static: a shared copy could be that of an instruction set that is not there.
 static inline int64_t attentionRoundUp(int64_t value, int64_t multiple) {
@@ -55,6 +60,56 @@ static inline int64_t attentionScratchFloats(int64_t queries, int64_t keys,
          rows;
 }
 
+/// Floats of scratch memory that a head in bfloat16 needs with AMX: packed
+/// factors, and of a block of queries the scores of all keys.
+static inline int64_t narrowScratchFloats(int64_t queries, int64_t keys,
+                                          int64_t width, bool backward) {
+  (void)queries; // a block of them at a time
+  int64_t block = kAttentionBlock, columns = attentionRoundUp(width, 32);
+  int64_t rows = attentionRoundUp(keys, 32);
+  if (!backward) // k, v; of a block q, scores, probabilities, the result
+    return rows * columns + block * columns / 2 + 3 * block * rows / 2 +
+           block * columns;
+  // k, v, k by depth; of a block q and outGrad twice each; scores and their
+  // gradients, both in bfloat16 too, one packed; the gradients of k, v and q
+  return 3 * rows * columns / 2 + 2 * block * columns + 2 * block * rows +
+         block * rows + block * rows / 2 + 2 * rows * columns + block * columns;
+}
+
+/// Floats that a head in bfloat16 needs where it is computed in float32: rows
+/// of all operands and of a mask, and what attention in float32 needs.
+static inline int64_t widenedScratchFloats(int64_t queries, int64_t keys,
+                                           int64_t width, bool masked,
+                                           bool backward) {
+  int64_t all = (backward ? 4 : 2) * (queries + keys) * width;
+  return attentionRoundUp(all + (masked ? queries * keys : 0), 16) +
+         attentionScratchFloats(queries, keys, width, backward);
+}
+
+/// How many keys, from the first, a query attends: at least that one.
+template <typename Head>
+static inline int64_t countSeen(const Head &head, int64_t query) {
+  if (!head.causal && !head.lastKeys)
+    return head.keys;
+  int64_t last = head.causal ? query : head.lastKeys[query];
+  if (last < 0)
+    return 1;
+  return last + 1 < head.keys ? last + 1 : head.keys;
+}
+
+/// The most that one of `count` queries attends.
+template <typename Head>
+static inline int64_t countSeen(const Head &head, int64_t query,
+                                int64_t count) {
+  int64_t most = countSeen(head, query + count - 1);
+  if (head.lastKeys)
+    for (int64_t i = 0; i < count; ++i) {
+      int64_t seen = countSeen(head, query + i);
+      most = seen > most ? seen : most;
+    }
+  return most;
+}
+
 using AttentionFunction = void (*)(const AttentionHead &);
 
 /// The functions of one instruction set.
@@ -71,6 +126,12 @@ AttentionFunctions attentionFunctions();
 namespace avx512 {
 AttentionFunctions attentionFunctions();
 }
+
+// In bfloat16 with float32 sums.
+namespace amx {
+void attentionForward(const NarrowAttentionHead &head);
+void attentionBackward(const NarrowAttentionHead &head);
+} // namespace amx
 
 } // namespace zc::kernels
 

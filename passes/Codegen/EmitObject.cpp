@@ -6,6 +6,7 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "passes/Codegen/EmitCode.h"
+#include "passes/Codegen/PrefetchLoads.h"
 #include "passes/Codegen/TemporaryFile.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -122,6 +123,7 @@ static LogicalResult emitModule(ModuleOp kernels, const CpuArch &target,
   module->setDataLayout(machine->createDataLayout());
   module->setTargetTriple(machine->getTargetTriple());
   optimizeModule(*module, *machine, getTuning(), kLevel);
+  prefetchLoads(*module, *machine);
   if (text) {
     llvm::raw_string_ostream stream(*text);
     module->print(stream, nullptr);

@@ -11,12 +11,14 @@ Every round runs zc, PyTorch (eager and compiled) and the limit: the fastest
 that the library reaches alone on the model's largest product, which the step's
 products and convolutions could not beat. Prints a table row per model: times
 are medians over the rounds, ratios compare zc with the faster PyTorch within a
-round; a variant, the model compiled with further options, is a row of its own.
+round; a variant, the model compiled with further options, is a row of its own. The processor and its
+instruction set stand above the table.
 With --growth it plots instead how the cost of a step grows with a GPT's
 numbers, with --budget a step's time against --memory-budget. PyTorch is not part of the set-up: name a Python that has it.
 """
 import argparse
 import contextlib
+import datetime
 import json
 import os
 import pathlib
@@ -28,7 +30,7 @@ import tempfile
 
 import budget
 import growth
-from measure import PEER, ROOT, WARM_UP, median_step, output
+from measure import PEER, ROOT, WARM_UP, machine, median_step, output
 
 # Each model's name in tables, and its largest product for zc-kernel-rate.
 MODELS = {
@@ -177,6 +179,8 @@ class Bench:
 
 
 def compare(options, work):
+    print(f"{machine()}, {options.threads} threads, {options.precision}, "
+          f"{datetime.date.today()}\n")
     modes = " | ".join(f"PyTorch {mode}, ms" for mode in options.modes)
     print(f"| model | zc, ms | {modes} | ratio, least | ratio, median | "
           "share of limit | memory ratio |")

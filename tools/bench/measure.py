@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import platform
 import socket
 import statistics
 import subprocess
@@ -25,6 +26,20 @@ def median_step(log):
     """Milliseconds of a step by a log of zc run, once it is warm."""
     steps = [json.loads(line) for line in log.read_text().splitlines()]
     return statistics.median(step["step_ms"] for step in steps[WARM_UP:])
+
+
+def machine():
+    """The processor by its name and its widest instruction set that matters."""
+    fields = {}
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+        name, _, value = line.partition(":")
+        fields.setdefault(name.strip(), value.strip())
+    flags = fields.get("flags", "").split()
+    widest = next((name for flag, name in
+                   (("amx_bf16", "AMX"), ("avx512_bf16", "AVX-512 with BF16"),
+                    ("avx512f", "AVX-512"), ("avx2", "AVX2"))
+                   if flag in flags), platform.machine())
+    return f"{fields.get('model name', platform.processor())}, {widest}"
 
 
 def free_port():

@@ -41,6 +41,19 @@ static bool haveElements(TypeRange types, llvm::function_ref<bool(Type)> are) {
   });
 }
 
+/// All of one type but for the logs of sums, which are of float32, and the
+/// queries' last keys.
+static bool suitsAttention(TypeRange types) {
+  Type element = getElementTypeOrSelf(types.front());
+  if (!element.isF32() && !element.isBF16())
+    return false;
+  return llvm::all_of(types, [&](Type type) {
+    Type each = getElementTypeOrSelf(type);
+    return each == element || each.isInteger(64) ||
+           (each.isF32() && cast<ShapedType>(type).getRank() == 3);
+  });
+}
+
 StringRef libraryFor(Operation *op) {
   auto isFloat32 = [](Type type) { return type.isF32(); };
   auto isBFloat16 = [](Type type) { return type.isBF16(); };
@@ -50,12 +63,10 @@ StringRef libraryFor(Operation *op) {
     factors = factors.drop_front();
   if (isa<GroupedMatmulOp, GroupedMatmulGradOp>(op))
     factors = factors.take_front(2); // without groups and ids
-  if (isa<AttentionOp, AttentionGradOp>(op) && !factors.empty() &&
-      getElementTypeOrSelf(factors.back()).isInteger(64))
-    factors = factors.drop_back(); // without the queries' last keys
-  bool suits = haveElements(factors, isFloat32) ||
-               (!isa<AttentionOp, AttentionGradOp>(op) &&
-                haveElements(factors, isBFloat16));
+  if (isa<AttentionOp, AttentionGradOp>(op))
+    return suitsAttention(factors) ? kAttention : "";
+  bool suits =
+      haveElements(factors, isFloat32) || haveElements(factors, isBFloat16);
   return suits ? libraryOf(op) : "";
 }
 

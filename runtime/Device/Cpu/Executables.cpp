@@ -131,9 +131,9 @@ ExecutableResult makeConvolution(const ConvolutionLaunch &launch) {
 }
 
 ExecutableResult makeAttention(const AttentionLaunch &launch) {
-  if (launch.spec.type != kernels::ElementType::F32)
+  if (launch.spec.type == kernels::ElementType::F16)
     return makeError(StatusCode::Unsupported,
-                     "attention in 16 bits is for "
+                     "attention in float16 is for "
                      "GPUs; compile the model with --target cpu");
   return makePrimitive(
       launch.spec,

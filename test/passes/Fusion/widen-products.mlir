@@ -24,10 +24,14 @@ func.func @brain(%a: tensor<8x4xbf16>, %b: tensor<4x4xbf16>) -> tensor<8x4xbf16>
   return %0 : tensor<8x4xbf16>
 }
 
-// Tests that attention keeps its statistic and is of float32.
+// Tests that attention is of bf16 where products are, and of float32 elsewhere;
+// it keeps its statistic.
 // CHECK-LABEL: func.func @attention
-// CHECK: train.attention {{.*}} -> (tensor<1x8x2x4xf32>, tensor<1x2x8xf32>)
-// CHECK: train.convert {{.*}} -> tensor<1x8x2x4xbf16>
+// CHECK-NEXT: train.attention {{.*}} -> (tensor<1x8x2x4xbf16>, tensor<1x2x8xf32>)
+// CHECK-NEXT: return
+// WITHOUT-LABEL: func.func @attention
+// WITHOUT: train.attention {{.*}} -> (tensor<1x8x2x4xf32>, tensor<1x2x8xf32>)
+// WITHOUT: train.convert {{.*}} -> tensor<1x8x2x4xbf16>
 func.func @attention(%q: tensor<1x8x2x4xbf16>) -> (tensor<1x8x2x4xbf16>, tensor<1x2x8xf32>) {
   %0:2 = train.attention %q, %q, %q {causal, scale = 0.5 : f64} : (tensor<1x8x2x4xbf16>, tensor<1x8x2x4xbf16>, tensor<1x8x2x4xbf16>) -> (tensor<1x8x2x4xbf16>, tensor<1x2x8xf32>)
   return %0#0, %0#1 : tensor<1x8x2x4xbf16>, tensor<1x2x8xf32>

@@ -1,12 +1,15 @@
 // Attention against loops in double precision, for every instruction set that
 // this machine has.
 #include "kernels/Cpu/AttentionHead.h"
+#include "kernels/Cpu/InstructionSet.h"
 #include "kernels/Cpu/Parallel.h"
 #include "kernels/Cpu/Primitive.h"
 #include "kernels/Cpu/Workspace.h"
 #include "test/unit/kernels/TestTensors.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 namespace zc::kernels::test {
@@ -144,6 +147,122 @@ INSTANTIATE_TEST_SUITE_P(
                       AttentionSpec{false, 1, 64, 64, 2, 64, 0.125, true},
                       AttentionSpec{false, 1, 33, 150, 2, 16, 0.25, false},
                       AttentionSpec{false, 3, 130, 7, 1, 80, 0.1, false}));
+
+/// Numbers of bfloat16, of which each float's upper half is one.
+std::vector<uint16_t> upperHalves(const std::vector<float> &values) {
+  std::vector<uint16_t> halves;
+  for (float value : values) {
+    uint32_t bits;
+    std::memcpy(&bits, &value, sizeof(bits));
+    halves.push_back(static_cast<uint16_t>(bits >> 16));
+  }
+  return halves;
+}
+
+float widened(uint16_t half) {
+  uint32_t bits = uint32_t(half) << 16;
+  float value;
+  std::memcpy(&value, &bits, sizeof(value));
+  return value;
+}
+
+/// Runs the primitive in bfloat16; results come back as floats.
+void runNarrow(Case &example, bool backward, int given) {
+  AttentionSpec spec = example.spec;
+  spec.backward = backward;
+  spec.type = ElementType::BF16;
+  std::string error;
+  uint64_t bound = attentionWorkspaceBound(spec, kThreads);
+  auto primitive = createAttention(spec, bound, &error);
+  ASSERT_TRUE(primitive) << error;
+  EXPECT_EQ(primitive->implementation(),
+            hasAmx()
+                ? "blocked:amx"
+                : std::string("blocked:") + nameOf(widestInstructionSet()));
+  GuardedWorkspace workspace(bound);
+  std::vector<std::vector<uint16_t>> halves;
+  for (const auto &tensor : example.tensors)
+    halves.push_back(upperHalves(tensor));
+  void *operands[10] = {};
+  operands[9] = halves[9].data();
+  if (spec.bounded)
+    operands[9] = example.lastKeys.data();
+  for (int i = 0; i < given; ++i)
+    operands[i] = halves[i].data();
+  operands[4] = example.tensors[4].data();
+  ASSERT_TRUE(primitive->execute(operands, workspace.get(), &error)) << error;
+  EXPECT_TRUE(workspace.intact());
+  for (int i = 0; i < given; ++i)
+    if (i != 4)
+      std::transform(halves[i].begin(), halves[i].end(),
+                     example.tensors[i].begin(), widened);
+}
+
+/// Factors and results have 8 bits; so have, with AMX, probabilities and the
+/// gradients of scores, sums of which are compared.
+void expectNearlyEqual(const Case &example,
+                       std::initializer_list<int> results) {
+  for (int result : results)
+    for (size_t i = 0; i < example.expected[result].size(); ++i) {
+      double expected = example.expected[result][i];
+      if (expected == kNothingSeen)
+        continue;
+      ASSERT_NEAR(example.tensors[result][i], expected,
+                  0x1p-6 * (1 + std::abs(expected)))
+          << "tensor " << result << ", element " << i;
+    }
+}
+
+void checkNarrow(Case &example) {
+  setTeamSize(kThreads);
+  for (size_t i = 0; i < example.tensors.size(); ++i)
+    if (i != 4)
+      for (float &value : example.tensors[i])
+        value = widened(upperHalves({value})[0]);
+  example.computeExpected();
+  runNarrow(example, /*backward=*/false, 5);
+  runNarrow(example, /*backward=*/true, 9);
+  expectNearlyEqual(example, {3, 4, 6, 7, 8});
+}
+
+TEST_P(Attention, InBFloat16IsNearNaiveLoops) {
+  Case example(GetParam());
+  checkNarrow(example);
+}
+
+// Some keys are hidden, for one query all; others are bounded.
+TEST(AttentionPrimitive, InBFloat16KnowsMasksAndBounds) {
+  AttentionSpec spec{false, 2, 70, 90, 3, 20, 0.3, false};
+  spec.masked = true;
+  spec.maskStrides[0] = spec.queries * spec.keys;
+  spec.maskStrides[2] = spec.keys;
+  Case masked(spec);
+  for (size_t i = 0; i < masked.tensors[9].size(); ++i)
+    if (i % 3 == 0 || i / spec.keys == 5)
+      masked.tensors[9][i] = -INFINITY;
+  checkNarrow(masked);
+  AttentionSpec boundedSpec{false, 2, 70, 90, 3, 20, 0.3, false};
+  boundedSpec.bounded = true;
+  Case bounded(boundedSpec);
+  for (int64_t t = 0; t < boundedSpec.queries; ++t)
+    bounded.lastKeys.push_back(t * 7 % boundedSpec.keys);
+  checkNarrow(bounded);
+}
+
+TEST(AttentionPrimitive, InBFloat16GivesTheSameBitsWithAnyThreads) {
+  AttentionSpec spec{false, 2, 70, 70, 3, 20, 0.3, true};
+  std::vector<std::vector<float>> first;
+  for (int threads : {1, 2, 5}) {
+    Case example(spec);
+    setTeamSize(threads);
+    runNarrow(example, /*backward=*/false, 5);
+    runNarrow(example, /*backward=*/true, 9);
+    if (first.empty())
+      first = example.tensors;
+    EXPECT_EQ(first, example.tensors) << threads;
+  }
+  setTeamSize(kThreads);
+}
 
 // A mask per sample and query: some keys hidden, for some queries all of them,
 // by minus infinity or by numbers in which the scores are lost.
