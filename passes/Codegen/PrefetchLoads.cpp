@@ -16,7 +16,7 @@ namespace {
 // looks ahead by; bytes that hide the latency of memory at a page's begin.
 constexpr size_t kLongBody = 32;
 constexpr int64_t kAhead = 2048;
-// Of an iteration's step: larger than this, lines are read in part.
+// The largest step of an iteration: beyond it, lines are read in part.
 constexpr int64_t kLargestStep = 512;
 
 /// The loads of a loop whose addresses grow by a constant, one of each line.

@@ -233,9 +233,8 @@ ZC_API zc_status zc_save(zc_session *session, const char *dir, int64_t keep);
 ZC_API zc_status zc_resume(zc_session *session, const char *path);
 
 /* Takes weights by their names, as `zc run --init-from`: of a checkpoint or a
- * .safetensors file. Those that do not match stay, and the log says so. Fails
- * where none does, and where it holds other values of weights that the artifact
- * freezes: these are in its code. */
+ * .safetensors file. What does not match stays, and the log says so. Fails where
+ * nothing does, and for other values of what the artifact freezes. */
 ZC_API zc_status zc_load_weights(zc_session *session, const char *path);
 
 /* Writes parameters and statistics to a .safetensors file, as `zc export

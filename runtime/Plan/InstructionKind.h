@@ -10,7 +10,7 @@ namespace zc {
 /// "grouped_matmul"; "" where none is set.
 const char *nameOf(plan::Instruction::KindCase kind);
 
-/// What kind of work an instruction is.
+/// The kind of work that an instruction does.
 inline const char *kindOf(const plan::Instruction &instruction) {
   return nameOf(instruction.kind_case());
 }

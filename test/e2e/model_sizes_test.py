@@ -39,7 +39,7 @@ class Sizes(RequirementsTest):
         kept lowers the peak of a step beside the parameters: little where it
         lies in the first layers' images and their gradients, which are whole
         while they are computed, and more the deeper a network is."""
-        # Of 16 images; 64 have nearly the same ratios (tools/bench/gist.py).
+        # For batches of 16 images; 64 have nearly the same ratios (tools/bench/gist.py).
         for net, millions, size, least in (
                 ("alexnet", 61.1, 224, 1), ("nin", 7.6, 224, 1.25),
                 ("overfeat", 145.9, 231, 1), ("vgg16", 138.4, 224, 1),

@@ -27,7 +27,7 @@ OVERFEAT = [(96, 11, 4, 0), POOL2, (256, 5, 1, 0), POOL2, (512, 3, 1, 1),
 VGG16 = [each for width, count in ((64, 2), (128, 2), (256, 3), (512, 3),
                                    (512, 3))
          for each in [(width, 3, 1, 1)] * count + [POOL2]] + [4096, 4096]
-# Of a module: 1x1; 1x1 and 3x3; 1x1 and 5x5; 1x1 behind a pool.
+# A module has four branches: 1x1; 1x1 and 3x3; 1x1 and 5x5; 1x1 behind a pool.
 INCEPTION = [(64, 7, 2, 3), POOL3, (64, 1, 1, 0), (192, 3, 1, 1), POOL3,
              ("mixed", 64, 96, 128, 16, 32, 32),
              ("mixed", 128, 128, 192, 32, 96, 64), POOL3,
