@@ -180,8 +180,8 @@ private:
     if (!guard.empty())
       unknown(text);
     if (!control(parts, operands) && !matrices(parts, operands) &&
-        !memory(parts, operands) &&
-        !move(parts, operands) && !arithmetic(parts, operands))
+        !memory(parts, operands) && !move(parts, operands) &&
+        !arithmetic(parts, operands))
       unknown(text);
   }
 
@@ -551,8 +551,8 @@ parsePtxKernels(const std::string &text) {
     while (std::getline(lines, line) && line != "}") {
       // Its operands stand on lines of their own.
       if (trim(line).compare(0, 4, "mma.") == 0)
-        for (std::string more; line.find(';') == std::string::npos &&
-                               std::getline(lines, more);)
+        for (std::string more;
+             line.find(';') == std::string::npos && std::getline(lines, more);)
           line += " " + trim(more);
       parser.line(line);
     }
