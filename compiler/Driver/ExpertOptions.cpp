@@ -66,16 +66,13 @@ static bool hasOwnRooms(mlir::ModuleOp module) {
 void zc::dispatchExperts(mlir::OpPassManager &manager, mlir::ModuleOp module,
                          const CompileOptions &options) {
   bool divided = options.getAxisSize("ep") > 1;
-  // GPUs have no product that skips rows: rooms are multiplied as they are.
-  bool multipliesAll = options.target == "cuda";
-  bool ownRooms = !divided && !multipliesAll && options.moeCapacity == "none";
+  bool ownRooms = !divided && options.moeCapacity == "none";
   if (ownRooms && !hasOwnRooms(module))
     return;
   DispatchExpertsPassOptions dispatch;
   dispatch.ownRooms = ownRooms;
   dispatch.capacity = getCapacity(options);
   dispatch.groupTokens = getGroupTokens(options);
-  dispatch.multiplyAll = multipliesAll;
   if (divided) {
     dispatch.axis = "ep";
     // These look at a parameter's rows and columns, which a vector has not.

@@ -86,7 +86,7 @@ static double roomOverRows(ExpertSlotsOp slots) {
          double(groups.getDimSize(1));
 }
 
-void zc::noteRooms(ModuleOp module, bool multipliesAll) {
+void zc::noteRooms(ModuleOp module, bool allLimited) {
   auto layers = module->getAttrOfType<ArrayAttr>(kLayersAttr);
   if (!layers)
     return;
@@ -103,9 +103,8 @@ void zc::noteRooms(ModuleOp module, bool multipliesAll) {
        llvm::zip(layers.getAsRange<DictionaryAttr>(), rooms)) {
     NamedAttrList entries(layer);
     entries.set("room", builder.getF64FloatAttr(room));
-    bool limited = layer.getAs<IntegerAttr>("limited").getInt();
-    entries.set("multiplied",
-                builder.getF64FloatAttr(multipliesAll || limited ? room : 1));
+    bool limited = allLimited || layer.getAs<IntegerAttr>("limited").getInt();
+    entries.set("multiplied", builder.getF64FloatAttr(limited ? room : 1));
     found.push_back(entries.getDictionary(module.getContext()));
   }
   module->setAttr(kLayersAttr, builder.getArrayAttr(found));

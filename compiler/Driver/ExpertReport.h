@@ -16,8 +16,10 @@ namespace zc {
 void noteExperts(mlir::ModuleOp module);
 
 /// Notes how many rows the rooms of each layer have, in which programs of a
-/// step (of all roles) compute experts; `multipliesAll`: also the empty ones.
-void noteRooms(mlir::ModuleOp module, bool multipliesAll);
+/// step (of all roles) compute experts. A room with a limit is multiplied
+/// whole, others as far as they are filled; `allLimited`: --moe-capacity limits
+/// all.
+void noteRooms(mlir::ModuleOp module, bool allLimited);
 
 /// What was noted, as settings of the artifact: "moe.layer.0" and so on, and
 /// "moe.parameters"; see compiler/Export/InspectExperts.cpp.

@@ -411,7 +411,7 @@ LogicalResult Phases::buildPrograms() {
           addTokenOrder(manager, options);
       })))
     return failure();
-  noteRooms(*module, options.target == "cuda" || options.moeCapacity != "none");
+  noteRooms(*module, options.moeCapacity != "none");
   takeOutEqualRoles();
   return run("step", [&](OpPassManager &manager) {
     buildStepPipeline(manager, autodiff);

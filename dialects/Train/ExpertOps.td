@@ -20,6 +20,9 @@ def Train_GroupedMatmulOp : Train_TensorOp<"grouped_matmul",
     Rows [E, R, K] with groups [E, R] and a result [E, R, N] have been sorted:
     rows[e] are of expert ids[e] where their group says so, and else are empty
     and give zeros. All but `filled` of them are, which is what it costs.
+
+    `order` is nothing, or what `train.expert_order` says of the same groups and
+    ids, and its ends: where a device finds an expert's rows. It changes no value.
     ```mlir
     %4 = train.grouped_matmul %0, %1, %2, %3 {experts = 8 : i64}
        : (tensor<64x32xf32>, tensor<8x32x16xf32>, tensor<64xi64>, tensor<8xi64>)
@@ -28,7 +31,7 @@ def Train_GroupedMatmulOp : Train_TensorOp<"grouped_matmul",
   }];
   let arguments = (ins Train_FloatTensor:$rows, Train_FloatTensor:$weights,
                        Train_IntTensor:$groups, Train_IntTensor:$ids,
-                       I64Attr:$experts,
+                       Variadic<Train_IntTensor>:$order, I64Attr:$experts,
                        DefaultValuedAttr<F64Attr, "1">:$filled,
                        UnitAttr:$transpose_weights);
   let results = (outs Train_FloatTensor:$result);
@@ -41,13 +44,28 @@ def Train_GroupedMatmulGradOp : Train_TensorOp<"grouped_matmul_grad",
   let description = [{
     lhs [R, K], rhs [R, N], groups [R], ids [E]: matrix e of the result [E, K, N]
     is the sum over the rows with groups[r] = ids[e] of lhs[r]^T rhs[r], in the
-    rows' order; of rows [E, R, ..] those of its own.
+    rows' order; of rows [E, R, ..] those of its own. `order` as in
+    grouped_matmul.
   }];
   let arguments = (ins Train_FloatTensor:$lhs, Train_FloatTensor:$rhs,
                        Train_IntTensor:$groups, Train_IntTensor:$ids,
-                       I64Attr:$experts,
+                       Variadic<Train_IntTensor>:$order, I64Attr:$experts,
                        DefaultValuedAttr<F64Attr, "1">:$filled);
   let results = (outs Train_FloatTensor:$result);
+  let hasVerifier = 1;
+}
+
+def Train_ExpertOrderOp : Train_TensorOp<"expert_order"> {
+  let summary = "rows, those of one expert behind those of another";
+  let description = [{
+    groups [R] or [E, R] and ids [E] as of grouped_matmul, ends [E]: how many rows
+    are of the first expert, of the first two, and so on. The result, of as many
+    numbers as there are groups, lists the rows of each expert in their order, and
+    behind them all rows that are of none.
+  }];
+  let arguments = (ins Train_IntTensor:$groups, Train_IntTensor:$ids,
+                       Train_IntTensor:$ends);
+  let results = (outs Train_IntTensor:$result);
   let hasVerifier = 1;
 }
 

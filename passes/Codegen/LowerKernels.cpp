@@ -3,7 +3,9 @@
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -11,6 +13,7 @@
 #include "passes/Codegen/CollapseDims.h"
 #include "passes/Codegen/Cuda/KernelParts.h"
 #include "passes/Codegen/Cuda/ThreadPlan.h"
+#include "passes/Codegen/Cuda/TiledFunction.h"
 #include "passes/Codegen/EqualKernels.h"
 #include "passes/Codegen/KernelBody.h"
 #include "passes/Codegen/KernelSplit.h"
@@ -291,6 +294,8 @@ private:
 
   static func::FuncOp buildForThreads(sched::KernelOp kernel, ModuleOp module) {
     Block &body = kernel.getBody().front();
+    if (cuda::findTiledOp(body))
+      return cuda::buildTiledFunction(kernel, module);
     collapseDims(body, /*anyLength=*/false);
     KernelFunction perThread(kernel, cuda::chooseThreadSplit(body));
     func::FuncOp function = perThread.build(module, /*inLoop=*/true);

@@ -34,7 +34,8 @@ def LowerKernelsPass : Pass<"zc-lower-kernels", "::mlir::ModuleOp"> {
     "::mlir::func::FuncDialect", "::mlir::linalg::LinalgDialect",
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
-    "::mlir::math::MathDialect"];
+    "::mlir::math::MathDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::gpu::GPUDialect", "::mlir::NVVM::NVVMDialect"];
 }
 
 def CascadeSumsPass : Pass<"zc-cascade-sums"> {
@@ -145,7 +146,8 @@ def DistributeThreadsPass
     barriers stand between writing and reading. Temporaries become shared
     memory. Arguments are all buffers of a launch, inputs first. Where a kernel has
     parts that share no value (`zc.parts`), each has teams of its own, and equal
-    parts, which differ in their buffers only, have one code.
+    parts, which differ in their buffers only, have one code. A function that says
+    itself which thread does what (`zc.own_threads`) is taken as it is.
 
     ```mlir
     func.func @k(%x: memref<64x768xf32>, %y: memref<64xf32>, %begin: index,

@@ -297,9 +297,7 @@ private:
       return failure();
     OpBuilder builder(first);
     ExpertRooms rooms(builder, first.getLoc(), groups, shape);
-    ExpertLayer(products, std::move(rooms),
-                /*skipsEmpty=*/!isLimited && !multiplyAll)
-        .run();
+    ExpertLayer(products, std::move(rooms), /*skipsEmpty=*/!isLimited).run();
     return success();
   }
 

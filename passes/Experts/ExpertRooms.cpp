@@ -159,9 +159,10 @@ Value ExpertRooms::multiply(OpBuilder &builder, Value in,
     return MatmulOp::create(builder, product.getLoc(), type, in, weights,
                             /*transpose_lhs=*/false, transposed);
   double filled = double(rooms.rows) / double(rooms.experts * rooms.capacity);
-  return GroupedMatmulOp::create(
-      builder, product.getLoc(), type, in, weights, getUsed(builder),
-      product.getIds(), product.getExperts(), APFloat(filled), transposed);
+  return GroupedMatmulOp::create(builder, product.getLoc(), type, in, weights,
+                                 getUsed(builder), product.getIds(),
+                                 ValueRange(), product.getExperts(),
+                                 APFloat(filled), transposed);
 }
 
 } // namespace zc

@@ -11,9 +11,7 @@ def DispatchExpertsPass : Pass<"zc-dispatch-experts", "::mlir::ModuleOp"> {
     done in rooms [experts, groups capacity, ..] instead of rows: each group of
     tokens, a sample by default, has `capacity` times an even share of room for
     each expert. A row that finds none gives zeros. Without a capacity there is
-    room for all tokens of the group, and empty places are not multiplied, unless
-    all places are (`multiply-all`): a device without a product that skips rows
-    has ordinary ones, which cost experts / choices as many FLOPs.
+    room for all tokens of the group, and empty places are not multiplied.
 
     A layer whose products say what room the model's file gives it
     (`train.room_capacity` rows of an expert in each of `train.room_groups` groups)
@@ -45,8 +43,6 @@ def DispatchExpertsPass : Pass<"zc-dispatch-experts", "::mlir::ModuleOp"> {
     Option<"axis", "axis", "std::string", "\"\"",
            "the axis that divides experts; empty: none does">,
     Option<"ranks", "ranks", "int64_t", "1", "its size">,
-    Option<"multiplyAll", "multiply-all", "bool", "false",
-           "multiply empty places too">,
     Option<"ownRooms", "own-rooms", "bool", "false",
            "only layers whose rooms are in the model's file">,
     Option<"packParameters", "pack-parameters", "bool", "true",

@@ -12,8 +12,10 @@ void buildFusionPipeline(OpPassManager &manager, const Target &target,
                          const MatchEpiloguesPassOptions &epilogues) {
   manager.addPass(createAccumulateInPlacePass());
   manager.addPass(createChunkCrossEntropyPass());
-  if (target.runsThreadBlocks())
+  if (target.runsThreadBlocks()) {
     manager.addPass(createSpreadExpertSlotsPass());
+    manager.addPass(createSortExpertRowsPass());
+  }
   manager.addPass(createAssignLayoutsPass());
   manager.addPass(createMatchNormsPass());
   manager.addPass(createSplitBatchNormPass());

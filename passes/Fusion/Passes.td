@@ -216,6 +216,27 @@ def SpreadExpertSlotsPass : Pass<"zc-spread-expert-slots", "::mlir::ModuleOp"> {
   let dependentDialects = ["::zc::train::TrainDialect"];
 }
 
+def SortExpertRowsPass : Pass<"zc-sort-expert-rows", "::mlir::ModuleOp"> {
+  let summary = "say where the rows of each expert are";
+  let description = [{
+    For GPUs. Products of experts' rows get the order of these rows by experts,
+    and how many each expert has: from a GPU's memory its teams read which rows
+    they multiply. Products by the same groups have one order.
+
+    ```mlir
+    %1 = train.grouped_matmul %x, %w, %groups, %ids
+    // becomes
+    %ends = how many of %groups are %ids[0]; that, or %ids[1]; ...
+    %order = train.expert_order %groups, %ids, %ends
+    %1 = train.grouped_matmul %x, %w, %groups, %ids, %order, %ends
+    ```
+  }];
+  let statistics = [
+    Statistic<"numSorted", "num-sorted", "Orders made">
+  ];
+  let dependentDialects = ["::zc::train::TrainDialect"];
+}
+
 def FormRegionsPass : Pass<"zc-form-regions", "::mlir::ModuleOp"> {
   let summary = "group ops into the regions that become kernels";
   let description = [{

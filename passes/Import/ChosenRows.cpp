@@ -53,9 +53,9 @@ Value ChosenRows::repeat(Value value) {
 
 Value ChosenRows::multiply(Value rows, Value matrices, bool transposed) {
   int64_t width = typeOf(matrices).getDimSize(transposed ? 1 : 2);
-  auto product = GroupedMatmulOp::create(builder, loc, typeLike(rows, width),
-                                         rows, matrices, groups, ids, experts,
-                                         APFloat(1.0), transposed);
+  auto product = GroupedMatmulOp::create(
+      builder, loc, typeLike(rows, width), rows, matrices, groups, ids,
+      ValueRange(), experts, APFloat(1.0), transposed);
   if (limits) {
     product->setAttr(kRoomGroupsAttr, builder.getI64IntegerAttr(limits->first));
     product->setAttr(kRoomCapacityAttr,

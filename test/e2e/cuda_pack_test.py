@@ -25,7 +25,6 @@ NOT_COMPUTED = {
     "sparse_encode", "sparse_decode",  # refused for GPUs
     "stop_gradient",  # gone behind the gradients
     "normal_tail",  # stands inside of other operators' kernels
-    "grouped_matmul", "grouped_matmul_grad",  # rooms of experts: matmuls
     "place_experts",  # becomes a reshard
     "expert_slots",  # becomes running sums, where these are not too large
 }

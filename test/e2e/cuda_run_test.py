@@ -212,33 +212,6 @@ class Losses(Fake):
         self.assertTrue(any(call.startswith("ncclReduceScatter")
                             for call in calls))
 
-    def test_experts(self):
-        """In rooms for all tokens, on one GPU and on two that share experts;
-        with less room, as on a CPU."""
-        options = Fixture("experts/mixtral").compile_options("adamw")
-        one = self.folder / "one.zca"
-        limit = ["--moe-capacity", "1"]
-        self.zc("compile", Fixture("experts/mixtral").model, "-o", one,
-                *options, *limit)
-        self.zc(*self.command("experts/mixtral", one, 10))
-        limited = [line["loss"] for line in read_log(self.log)]
-        for name in ("experts/mixtral", "experts/qwen", "experts/gpt_oss"):
-            for ranks in ("1", "2"):
-                with self.subTest(name=name, ranks=ranks):
-                    artifact = self.artifact(name, "--mesh", f"ep={ranks}")
-                    self.zc(*self.command(name, artifact, 10, "--local-ranks",
-                                          ranks), env=self.gpu)
-                    self.compare_losses(
-                        read_log(self.log),
-                        Fixture(name).reference["optimizers"]["adamw"])
-        artifact = self.artifact("experts/mixtral", *limit)
-        # Rows get their places all at once, not one after the other.
-        self.assertNotIn("expert_slots",
-                         self.zc("inspect", artifact, "--schedule"))
-        self.zc(*self.command("experts/mixtral", artifact, 10), env=self.gpu)
-        np.testing.assert_allclose(
-            [line["loss"] for line in read_log(self.log)], limited, rtol=2e-6)
-
     def test_cnn(self):
         self.losses_are_pytorchs("cnn")
 

@@ -133,6 +133,7 @@ class Plain(Moe):
                 (4, "--mesh", "ep=4"), (4, "--mesh", "dp=2,ep=2", "--zero", "3"),
                 (4, "--mesh", "ep=2,tp=2"), (2, "--mesh", "ep=2",
                                              "--clip-norm", "1000"),
+                (2, "--mesh", "ep=2", "--accumulate", "2"),
                 (4, "--mesh", "pp=2,ep=2", "--accumulate", "2")):
             with self.subTest(options=options):
                 np.testing.assert_allclose(

@@ -34,9 +34,24 @@ Value buildRow(OpBuilder &builder, Location loc, Value rows, Indices at) {
   return buildSlice(builder, loc, rows, dimRange(0, at.size()), at);
 }
 
-LogicalResult verifyExperts(Operation *op, Value rows, Value groups, Value ids,
-                            int64_t weights, int64_t experts) {
+void addWholeOperands(ShardingRule &rule, ValueRange operands) {
+  for (Value operand : operands) {
+    rule.operandDims.emplace_back(tensorTypeOf(operand).getRank(), -1);
+    rule.linearity.push_back(Linearity::None);
+  }
+}
+
+LogicalResult verifyExperts(Operation *op, ValueRange order, Value rows,
+                            Value groups, Value ids, int64_t weights,
+                            int64_t experts) {
   ArrayRef<int64_t> places = tensorTypeOf(rows).getShape().drop_back();
+  if (!order.empty() &&
+      (order.size() != 2 ||
+       tensorTypeOf(order[0]).getShape() !=
+           ArrayRef<int64_t>{ShapedType::getNumElements(places)} ||
+       tensorTypeOf(order[1]).getShape() != ArrayRef<int64_t>{weights}))
+    return op->emitOpError("expected an order of all rows of ")
+           << rows.getType() << " and the ends of " << weights << " experts";
   if (tensorTypeOf(groups).getShape() != places)
     return op->emitOpError("expected a group for each of the rows of ")
            << rows.getType() << ", found " << groups.getType();

@@ -24,11 +24,16 @@ void buildExpertLoops(mlir::OpBuilder &builder, mlir::Location loc,
 mlir::Value buildRow(mlir::OpBuilder &builder, mlir::Location loc,
                      mlir::Value rows, Indices at);
 
-/// An error unless `rows` [R, ..] or [E, R, ..] have a number each in `groups`,
-/// and `ids` one for each of `weights`, of at most `experts`.
-mlir::LogicalResult verifyExperts(mlir::Operation *op, mlir::Value rows,
-                                  mlir::Value groups, mlir::Value ids,
-                                  int64_t weights, int64_t experts);
+/// Operands that no factor divides, behind those that `rule` knows.
+void addWholeOperands(ShardingRule &rule, mlir::ValueRange operands);
+
+/// An error unless `rows` [R, ..] or [E, R, ..] have a number each in `groups`
+/// and `ids` one for each of `weights`, of at most `experts`, and `order` is
+/// nothing, or of all rows with the ends of as many experts.
+mlir::LogicalResult verifyExperts(mlir::Operation *op, mlir::ValueRange order,
+                                  mlir::Value rows, mlir::Value groups,
+                                  mlir::Value ids, int64_t weights,
+                                  int64_t experts);
 
 /// The share of the rows that this op multiplies.
 double expertShare(mlir::Value rows, int64_t weights, int64_t experts,

@@ -24,7 +24,7 @@ LogicalResult GroupedMatmulOp::verify() {
   expected.push_back(weights.getDimSize(getTransposeWeights() ? 1 : 2));
   if (result.getShape() != ArrayRef(expected))
     return emitOpError("expected a result of ") << withShape(result, expected);
-  return verifyExperts(*this, getRows(), getGroups(), getIds(),
+  return verifyExperts(*this, getOrder(), getRows(), getGroups(), getIds(),
                        weights.getDimSize(0), getExperts());
 }
 
@@ -49,6 +49,7 @@ ShardingRule GroupedMatmulOp::getShardingRule() {
       dims->insert(dims->begin(), expert);
   rule.linearity = {Linearity::Separate, Linearity::Separate, Linearity::None,
                     Linearity::None};
+  addWholeOperands(rule, getOrder());
   return rule;
 }
 
@@ -91,12 +92,12 @@ LogicalResult GroupedMatmulOp::vjp(OpBuilder &builder, ValueRange resultGrads,
   if (wanted[0])
     operandGrads[0] = GroupedMatmulOp::create(
         builder, loc, getRows().getType(), grad, getWeights(), getGroups(),
-        getIds(), getExperts(), getFilled(), !swapped);
+        getIds(), ValueRange(), getExperts(), getFilled(), !swapped);
   if (wanted[1])
     operandGrads[1] = GroupedMatmulGradOp::create(
         builder, loc, getWeights().getType(), swapped ? grad : getRows(),
-        swapped ? getRows() : grad, getGroups(), getIds(), getExperts(),
-        getFilled());
+        swapped ? getRows() : grad, getGroups(), getIds(), ValueRange(),
+        getExperts(), getFilled());
   return success();
 }
 

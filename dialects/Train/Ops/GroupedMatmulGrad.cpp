@@ -21,7 +21,7 @@ LogicalResult GroupedMatmulGradOp::verify() {
   int64_t k = lhs.getShape().back(), n = rhs.getShape().back();
   if (result.getShape().drop_front() != ArrayRef<int64_t>{k, n})
     return emitOpError("expected matrices of ") << k << " x " << n;
-  return verifyExperts(*this, getLhs(), getGroups(), getIds(),
+  return verifyExperts(*this, getOrder(), getLhs(), getGroups(), getIds(),
                        result.getDimSize(0), getExperts());
 }
 
@@ -40,6 +40,7 @@ ShardingRule GroupedMatmulGradOp::getShardingRule() {
       dims.insert(dims.begin(), expert);
   rule.linearity = {Linearity::Separate, Linearity::Separate, Linearity::None,
                     Linearity::None};
+  addWholeOperands(rule, getOrder());
   return rule;
 }
 

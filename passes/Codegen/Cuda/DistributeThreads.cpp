@@ -13,6 +13,7 @@
 #include "passes/Codegen/Cuda/TeamLoops.h"
 #include "passes/Codegen/Cuda/TeamProgram.h"
 #include "passes/Codegen/Cuda/ThreadPlan.h"
+#include "passes/Codegen/Cuda/TiledFunction.h"
 #include "passes/Codegen/Passes.h"
 
 using namespace mlir;
@@ -101,6 +102,7 @@ struct Part {
     auto count = function->getAttrOfType<IntegerAttr>(cuda::kRowTeamsAttr);
     return count ? count.getInt() : 1;
   }
+  bool hasOwnThreads() { return function->hasAttr(cuda::kOwnThreadsAttr); }
   bool isOfThreads() { return function->hasAttr(cuda::kBlockPerThreadAttr); }
 
   /// The buffers of a copy in the order of the function's arguments.
@@ -144,7 +146,10 @@ public:
     builder.setInsertionPoint(gpu::ReturnOp::create(builder, loc));
     thread = gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x);
     team = gpu::BlockIdOp::create(builder, loc, gpu::Dimension::x);
-    SharedMemory memory(function, isJoined());
+    // Loads of matrices want them aligned, as they are in one pool.
+    bool isTiled =
+        llvm::any_of(parts, [](Part &part) { return part.hasOwnThreads(); });
+    SharedMemory memory(function, isJoined() || isTiled);
     int64_t begin = 0;
     for (Part &part : parts) {
       memory.beginPart();
@@ -351,10 +356,23 @@ private:
       return memory.share(type, at);
     };
     int64_t own = part.number(cuda::kThreadsAttr);
-    cuda::TeamProgram(thread, own, share, {rowTeam, part.rowTeams()})
-        .run(block);
+    if (part.hasOwnThreads())
+      shareTemporaries(block, share);
+    else
+      cuda::TeamProgram(thread, own, share, {rowTeam, part.rowTeams()})
+          .run(block);
     if (own < threads)
       block.walk([&](gpu::BarrierOp op) { limitBarrier(op, own); });
+  }
+
+  static void
+  shareTemporaries(Block &block,
+                   llvm::function_ref<Value(MemRefType, Location)> share) {
+    for (auto op :
+         llvm::make_early_inc_range(block.getOps<memref::AllocaOp>())) {
+      op.replaceAllUsesWith(share(op.getType(), op.getLoc()));
+      op.erase();
+    }
   }
 
   /// Waits for the first `count` threads only: others do not come.

@@ -33,6 +33,22 @@ func.func @ids(%x: tensor<6x4xf32>, %w: tensor<3x4x5xf32>, %groups: tensor<6xi64
 
 // -----
 
+func.func @order(%x: tensor<6x4xf32>, %w: tensor<3x4x5xf32>, %groups: tensor<6xi64>, %ids: tensor<3xi64>, %order: tensor<5xi32>, %ends: tensor<3xi32>) {
+  // expected-error @below {{expected an order of all rows of 'tensor<6x4xf32>' and the ends of 3 experts}}
+  %0 = train.grouped_matmul %x, %w, %groups, %ids, %order, %ends {experts = 3 : i64} : (tensor<6x4xf32>, tensor<3x4x5xf32>, tensor<6xi64>, tensor<3xi64>, tensor<5xi32>, tensor<3xi32>) -> tensor<6x5xf32>
+  return
+}
+
+// -----
+
+func.func @ends(%groups: tensor<6xi64>, %ids: tensor<3xi64>, %ends: tensor<2xi32>) {
+  // expected-error @below {{expected ends like its ids, found 'tensor<2xi32>'}}
+  %0 = train.expert_order %groups, %ids, %ends : (tensor<6xi64>, tensor<3xi64>, tensor<2xi32>) -> tensor<6xi32>
+  return
+}
+
+// -----
+
 func.func @experts(%x: tensor<6x4xf32>, %w: tensor<3x4x5xf32>, %groups: tensor<6xi64>, %ids: tensor<3xi64>) {
   // expected-error @below {{has 3 matrices, of 2 experts}}
   %0 = train.grouped_matmul %x, %w, %groups, %ids {experts = 2 : i64} : (tensor<6x4xf32>, tensor<3x4x5xf32>, tensor<6xi64>, tensor<3xi64>) -> tensor<6x5xf32>

@@ -1,6 +1,5 @@
 // RUN: zc-opt %s --pass-pipeline='builtin.module(zc-dispatch-experts{axis=ep ranks=2})' | FileCheck %s
 // RUN: zc-opt %s --pass-pipeline='builtin.module(zc-dispatch-experts{capacity=1.5})' | FileCheck %s --check-prefix=ROOM
-// RUN: zc-opt %s --pass-pipeline='builtin.module(zc-dispatch-experts{multiply-all=true})' | FileCheck %s --check-prefix=ALL
 
 // Tests that a layer with a bias after each product and an activation between is
 // computed in rooms: two exchanges of rows, and none between; without a capacity
@@ -34,11 +33,6 @@
 // ROOM-NOT: train.place_experts
 // ROOM: train.matmul {{.*}} : (tensor<4x6x5xf32>, tensor<4x5x8xf32>) -> tensor<4x6x8xf32>
 // ROOM: train.matmul {{.*}} : (tensor<4x6x8xf32>, tensor<4x8x5xf32>) -> tensor<4x6x5xf32>
-// Tests room for all 3 tokens of a sample whose empty places are multiplied too.
-// ALL: train.expert_slots {{.*}} {capacity = 3 : i64
-// ALL-NOT: train.grouped_matmul
-// ALL: train.matmul {{.*}} : (tensor<4x6x5xf32>, tensor<4x5x8xf32>) -> tensor<4x6x8xf32>
-// ALL: train.matmul {{.*}} : (tensor<4x6x8xf32>, tensor<4x8x5xf32>) -> tensor<4x6x5xf32>
 train.state @w1 "parameter" : tensor<4x5x8xf32>
 train.state @b1 "parameter" : tensor<4x8xf32>
 train.state @w2 "parameter" : tensor<4x8x5xf32>

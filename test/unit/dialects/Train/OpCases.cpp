@@ -425,6 +425,12 @@ static void addExperts(std::vector<OpCase> &cases) {
   addSorted("grouped_matmul", "4x6x3", "4x3x5", "4x6x5");
   addSorted("grouped_matmul", "4x6x3", "4x5x3", "4x6x5", ", transpose_weights");
   addSorted("grouped_matmul_grad", "4x6x3", "4x6x5", "4x3x5");
+  cases.push_back({"train.expert_order %0, %1, %2 : (tensor<8xi64>, "
+                   "tensor<4xi32>, tensor<4xi32>) -> tensor<8xi32>",
+                   {{0, 3}, {0, 3}, {0, 8}}});
+  cases.push_back({"train.expert_order %0, %1, %2 : (tensor<4x6xi64>, "
+                   "tensor<4xi32>, tensor<4xi32>) -> tensor<24xi32>",
+                   {{0, 1}, {1, 1}, {0, 24}}});
   cases.push_back({"train.expert_slots %0 {experts = 3 : i64, capacity = 2 : "
                    "i64, choices = 2 : i64} : (tensor<4x8xi64>) -> "
                    "(tensor<4x8xi32>, tensor<4x6xi32>, tensor<4x3xi32>)",

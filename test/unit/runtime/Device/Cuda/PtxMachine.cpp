@@ -1,4 +1,5 @@
 #include "test/unit/runtime/Device/Cuda/PtxMachine.h"
+#include "test/unit/runtime/Device/Cuda/PtxMatrices.h"
 #include "test/unit/runtime/Device/Cuda/PtxText.h"
 #include "test/unit/runtime/Device/Cuda/PtxThread.h"
 #include "test/unit/runtime/Device/Cuda/PtxValues.h"
@@ -178,8 +179,9 @@ private:
       return branch(guard, operands[0]);
     if (!guard.empty())
       unknown(text);
-    if (!control(parts, operands) && !memory(parts, operands) &&
-        !move(parts, operands) && !arithmetic(parts, operands))
+    if (!control(parts, operands) && !matrices(parts, operands) &&
+        !memory(parts, operands) && !move(parts, operands) &&
+        !arithmetic(parts, operands))
       unknown(text);
   }
 
@@ -217,6 +219,30 @@ private:
     } else {
       return false;
     }
+    return true;
+  }
+
+  bool matrices(const Types &parts, const std::vector<std::string> &operands) {
+    if (parts[0] != "ldmatrix" && parts[0] != "mma")
+      return false;
+    PtxOperands all;
+    for (const std::string &target : elements(operands[0]))
+      all.written.push_back(slot(target));
+    for (size_t i = 1; i < operands.size(); ++i) {
+      auto &words = all.read.emplace_back();
+      if (operands[i][0] == '[')
+        words.push_back(address(operands[i]));
+      else
+        for (const std::string &word : elements(operands[i]))
+          words.push_back(read(word));
+    }
+    auto work = std::make_shared<PtxWarpWork>(makeMatrixWork(parts, all));
+    if (!*work)
+      return false;
+    emit([work](PtxThread &t) {
+      t.work = work.get();
+      t.stop = Stop::Matrices;
+    });
     return true;
   }
 
@@ -522,8 +548,14 @@ parsePtxKernels(const std::string &text) {
           parameter.pop_back();
         parser.parameter(parameter);
       }
-    while (std::getline(lines, line) && line != "}")
+    while (std::getline(lines, line) && line != "}") {
+      // Its operands stand on lines of their own.
+      if (trim(line).compare(0, 4, "mma.") == 0)
+        for (std::string more;
+             line.find(';') == std::string::npos && std::getline(lines, more);)
+          line += " " + trim(more);
       parser.line(line);
+    }
     parser.finish();
     kernels[name] = kernel;
   }

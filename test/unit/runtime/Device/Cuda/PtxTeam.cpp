@@ -31,14 +31,29 @@ bool exchange(PtxThread *warp, size_t size) {
   return true;
 }
 
+/// Does the work of all threads of a warp, once all have come there.
+bool workTogether(PtxThread *warp, size_t size) {
+  for (size_t i = 0; i < size; ++i)
+    if (warp[i].stop != Stop::Matrices)
+      return false;
+  if (size != 32)
+    fail("matrices need a whole warp");
+  (*warp->work)(warp);
+  for (size_t i = 0; i < size; ++i)
+    warp[i].stop = Stop::No;
+  return true;
+}
+
 void runTeam(const PtxKernel &kernel, std::vector<PtxThread> &team) {
   while (true) {
     for (PtxThread &thread : team)
       runUntilStop(kernel, thread);
     bool exchanged = false;
-    for (size_t first = 0; first < team.size(); first += 32)
+    for (size_t first = 0; first < team.size(); first += 32) {
+      size_t size = std::min<size_t>(32, team.size() - first);
       exchanged |=
-          exchange(&team[first], std::min<size_t>(32, team.size() - first));
+          exchange(&team[first], size) || workTogether(&team[first], size);
+    }
     if (exchanged)
       continue;
     size_t ended = 0, waiting = 0;
