@@ -233,7 +233,7 @@ ZC_API zc_status zc_save(zc_session *session, const char *dir, int64_t keep);
 ZC_API zc_status zc_resume(zc_session *session, const char *path);
 
 /* Takes weights by their names, as `zc run --init-from`: of a checkpoint or a
- * .safetensors file. What does not match stays, and the log says so. Fails where
+ * .safetensors file. What does not match stays, and the log says so. Fails if
  * nothing does, and for other values of what the artifact freezes. */
 ZC_API zc_status zc_load_weights(zc_session *session, const char *path);
 

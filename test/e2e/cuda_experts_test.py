@@ -124,7 +124,7 @@ class Experts(Fake):
                 if precision == "fp16" and name != "few experts":
                     continue
                 with self.subTest(name=name, precision=precision):
-                    # Of 10 roundings in a row, from rows to gradients.
+                    # For 10 roundings in a row, from rows to gradients.
                     self.check(self.on_gpu(precision), exact, 10 * rounding)
 
     def test_experts_without_rows(self):
