@@ -63,9 +63,10 @@ private:
     if (!isAsked || count > 0 || oddTokens == 0)
       return success();
     const int64_t ranks = groupSize(axes, mesh);
-    return getOperation().emitError("--sequence-parallel on: ")
-           << oddTokens << " tokens do not divide among " << ranks
-           << " ranks of 'tp'" << (axes.size() > 1 ? " and 'sp'" : "") << "; "
+    return getOperation().emitError("--sequence-parallel ")
+           << (keeps ? "on=kept: " : "on: ") << oddTokens
+           << " tokens do not divide among " << ranks << " ranks of 'tp'"
+           << (axes.size() > 1 ? " and 'sp'" : "") << "; "
            << nextSizes(oddTokens, ranks);
   }
 

@@ -8,9 +8,11 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Interfaces/OpInterfaces.h"
+#include "dialects/Onnx/Location.h"
 #include "dialects/Sched/SchedDialect.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/Tokens.h"
+#include "passes/Analysis/OpWords.h"
 #include "passes/Autodiff/ProgramBuilder.h"
 #include "passes/Sequence/ExchangeCost.h"
 #include "passes/Sequence/Passes.h"
@@ -105,8 +107,10 @@ public:
 
 private:
   static std::string readsInOrder(Operation *op) {
-    return "'" + op->getName().getStringRef().str() +
-           "' reads tokens in their order";
+    std::string text = wordsFor(op);
+    if (auto origin = onnx::getOrigin(op->getLoc()))
+      text += " of node '" + origin->node.str() + "'";
+    return text + " reads tokens in their order";
   }
 
   /// Whether the op wants tokens by their numbers. Each rank could look for

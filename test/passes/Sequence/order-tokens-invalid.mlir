@@ -3,7 +3,7 @@
 
 // Tests that who asks for zigzag is told why tokens stay in their order.
 
-// expected-error @below {{--sp-attention ring=zigzag: 'train.slice' reads tokens in their order; ring=contiguous leaves tokens where they are}}
+// expected-error @below {{--sp-attention ring=zigzag: slice reads tokens in their order; ring=contiguous leaves tokens where they are}}
 func.func @shifted(%x: tensor<2x8x3x6xf32> {train.input = "x", train.batch_dim = 0 : i64}) -> tensor<2x7x3x6xf32> {
   %result, %sums = train.attention %x, %x, %x {causal, scale = 1.0 : f64} : (tensor<2x8x3x6xf32>, tensor<2x8x3x6xf32>, tensor<2x8x3x6xf32>) -> (tensor<2x8x3x6xf32>, tensor<2x3x8xf32>)
   %0 = train.slice %result {offsets = array<i64: 0, 0, 0, 0>, strides = array<i64: 1, 1, 1, 1>} : (tensor<2x8x3x6xf32>) -> tensor<2x7x3x6xf32>
