@@ -9,6 +9,7 @@
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/StateLookup.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/Import/NarrowMask.h"
 #include "passes/Import/Passes.h"
 
 #include <cmath>
@@ -326,6 +327,8 @@ private:
   /// What was broadcast to `value`, of the scores' shape, as [batch or 1, heads
   /// or 1, queries or 1, keys]; nothing if it is the same for all keys.
   static Value shrinkMask(OpBuilder &builder, Value value) {
+    if (Value narrow = narrowMask(builder, value))
+      value = narrow;
     SmallVector<int64_t> shape(typeOf(value).getShape());
     if (auto spread = value.getDefiningOp<BroadcastOp>()) {
       value = spread.getInput();

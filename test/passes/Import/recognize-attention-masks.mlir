@@ -186,3 +186,31 @@ func.func @others(%q: tensor<2x3x8xf32>, %bias: tensor<3x3xf32> {train.state = @
   %8 = train.matmul %7, %q : (tensor<2x3x3xf32>, tensor<2x3x8xf32>) -> tensor<2x3x8xf32>
   return %4, %8 : tensor<2x3x8xf32>, tensor<2x3x8xf32>
 }
+
+// Tests that a mask of keys that is repeated for all queries, and joined with
+// one that hides nothing, stays one of keys; and that one of queries does not.
+// CHECK-LABEL: func.func @repeated
+// CHECK: %[[MASK:.*]] = train.select {{.*}} : (tensor<2x1x1x3xi1>, tensor<2x1x1x3xf32>, tensor<2x1x1x3xf32>) -> tensor<2x1x1x3xf32>
+// CHECK: train.attention %{{.*}}, %{{.*}}, %{{.*}}, %[[MASK]] {{.*}}tensor<2x1x1x3xf32>
+// CHECK: train.attention {{.*}}tensor<2x1x3x3xf32>
+func.func @repeated(%q: tensor<2x4x3x8xf32>, %seen: tensor<2x3xi1>, %pairs: tensor<2x1x3x3xi1>) -> (tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32>) {
+  %all = train.constant dense<true> : tensor<2x1x3x3xi1>
+  %zero = train.constant dense<0.0> : tensor<2x1x3x3xf32>
+  %hidden = train.constant dense<0xFF800000> : tensor<2x1x3x3xf32>
+  %0 = train.broadcast %seen {dims = array<i64: 0, 3>} : (tensor<2x3xi1>) -> tensor<2x1x3x3xi1>
+  %1 = train.and %0, %all : (tensor<2x1x3x3xi1>, tensor<2x1x3x3xi1>) -> tensor<2x1x3x3xi1>
+  %2 = train.select %1, %zero, %hidden : (tensor<2x1x3x3xi1>, tensor<2x1x3x3xf32>, tensor<2x1x3x3xf32>) -> tensor<2x1x3x3xf32>
+  %3 = train.broadcast %2 {dims = array<i64: 0, 1, 2, 3>} : (tensor<2x1x3x3xf32>) -> tensor<2x4x3x3xf32>
+  %4 = train.matmul %q, %q {transpose_rhs} : (tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32>) -> tensor<2x4x3x3xf32>
+  %5 = train.add %4, %3 : (tensor<2x4x3x3xf32>, tensor<2x4x3x3xf32>) -> tensor<2x4x3x3xf32>
+  %6 = train.softmax %5 {dim = 3 : i64} : (tensor<2x4x3x3xf32>) -> tensor<2x4x3x3xf32>
+  %7 = train.matmul %6, %q : (tensor<2x4x3x3xf32>, tensor<2x4x3x8xf32>) -> tensor<2x4x3x8xf32>
+  %8 = train.and %pairs, %0 : (tensor<2x1x3x3xi1>, tensor<2x1x3x3xi1>) -> tensor<2x1x3x3xi1>
+  %9 = train.select %8, %zero, %hidden : (tensor<2x1x3x3xi1>, tensor<2x1x3x3xf32>, tensor<2x1x3x3xf32>) -> tensor<2x1x3x3xf32>
+  %10 = train.broadcast %9 {dims = array<i64: 0, 1, 2, 3>} : (tensor<2x1x3x3xf32>) -> tensor<2x4x3x3xf32>
+  %14 = train.matmul %q, %q {transpose_rhs} : (tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32>) -> tensor<2x4x3x3xf32>
+  %11 = train.add %14, %10 : (tensor<2x4x3x3xf32>, tensor<2x4x3x3xf32>) -> tensor<2x4x3x3xf32>
+  %12 = train.softmax %11 {dim = 3 : i64} : (tensor<2x4x3x3xf32>) -> tensor<2x4x3x3xf32>
+  %13 = train.matmul %12, %q : (tensor<2x4x3x3xf32>, tensor<2x4x3x8xf32>) -> tensor<2x4x3x8xf32>
+  return %7, %13 : tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32>
+}
