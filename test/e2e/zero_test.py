@@ -75,7 +75,9 @@ class Buckets(ZeroTest):
             comm = self.inspect(artifact, "comm")["by_kind"]["gradients"]
             found.append((losses, comm["bytes"], comm["count"]))
         for losses, sent, _ in found[1:]:
-            np.testing.assert_allclose(losses, found[0][0], rtol=2e-5)
+            np.testing.assert_allclose(losses[:2], found[0][0][:2], rtol=1e-6)
+            # A last digit that bfloat16 rounds the other way grows with steps.
+            np.testing.assert_allclose(losses, found[0][0], rtol=2e-4)
             self.assertEqual(sent, found[0][1])
         counts = [count for _, _, count in found]
         self.assertEqual(counts, sorted(set(counts), reverse=True))
