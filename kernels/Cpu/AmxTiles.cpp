@@ -234,12 +234,13 @@ struct alignas(64) Palette {
 /// comes after, some lines with every block of the depth.
 struct Coming {
   const char *c; // the row that comes next
-  int64_t cRowBytes, cRows;
+  int64_t cRowBytes, cRows, cRowsEach;
   SoonRead *soon;
   int64_t soonLines;
 
   void bring() {
-    for (int i = 0; i < 2 && cRows > 0; ++i, --cRows, c += cRowBytes) {
+    for (int64_t i = 0; i < cRowsEach && cRows > 0;
+         ++i, --cRows, c += cRowBytes) {
       __builtin_prefetch(c, 1);
       __builtin_prefetch(c + 64, 1);
     }
@@ -248,36 +249,21 @@ struct Coming {
   }
 };
 
-/// Some blocks of two panels of each factor, from `begin` on.
-struct Chunk {
-  int64_t begin, end, panelBytes; // panelBytes: from a panel to the next one
-};
-
-/// Adds two panels of a times two of b to the sums in registers 0 to 3.
-inline void addProducts(const char *a, const char *b, const Chunk &chunk,
-                        Coming &coming) {
-  int64_t panel = chunk.panelBytes;
-  for (int64_t at = chunk.begin * 1024; at < chunk.end * 1024; at += 1024) {
+/// Adds two panels of a times two of b, whose next panel is `panelBytes`
+/// behind, to the sums in registers 0 to 3.
+inline void addProducts(const char *a, const char *b, int64_t blocks,
+                        int64_t panelBytes, Coming &coming) {
+  for (int64_t at = 0; at < blocks * 1024; at += 1024) {
     coming.bring();
     _tile_loadd(4, a + at, 64);
     _tile_loadd(6, b + at, 64);
-    _tile_loadd(5, a + at + panel, 64);
-    _tile_loadd(7, b + at + panel, 64);
+    _tile_loadd(5, a + at + panelBytes, 64);
+    _tile_loadd(7, b + at + panelBytes, 64);
     _tile_dpbf16ps(0, 4, 6);
     _tile_dpbf16ps(1, 4, 7);
     _tile_dpbf16ps(2, 5, 6);
     _tile_dpbf16ps(3, 5, 7);
   }
-}
-
-/// Products of parts, the smallest first; those of parts that are small both
-/// are left out.
-template <int Parts>
-inline void multiplyTile(const char *a, int64_t aPart, const char *b,
-                         int64_t bPart, const Chunk &chunk, Coming &coming) {
-  for (int sum = Parts - 1; sum >= 0; --sum)
-    for (int part = 0; part <= sum; ++part)
-      addProducts(a + part * aPart, b + (sum - part) * bPart, chunk, coming);
 }
 
 inline void clearTile() {
@@ -287,13 +273,6 @@ inline void clearTile() {
   _tile_zero(3);
 }
 
-inline void loadTile(const float *from, int64_t row) {
-  _tile_loadd(0, from, 4 * row);
-  _tile_loadd(1, from + kLines, 4 * row);
-  _tile_loadd(2, from + kLines * row, 4 * row);
-  _tile_loadd(3, from + kLines * row + kLines, 4 * row);
-}
-
 inline void storeTile(float *to, int64_t row) {
   _tile_stored(0, to, 4 * row);
   _tile_stored(1, to + kLines, 4 * row);
@@ -301,19 +280,40 @@ inline void storeTile(float *to, int64_t row) {
   _tile_stored(3, to + kLines * row + kLines, 4 * row);
 }
 
-/// 16 sums on top of what they begin with, in c's type.
-inline void finish(__m512 sum, const float *start, char *c, bool narrow,
-                   __mmask16 mask) {
-  if (start)
-    sum = _mm512_add_ps(sum, _mm512_maskz_loadu_ps(mask, start));
+/// 16 sums in c's type.
+inline void storeSums(__m512 sums, char *c, bool narrow, __mmask16 mask) {
   if (narrow)
     _mm256_mask_storeu_epi16(
-        c, mask, reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(sum)));
+        c, mask, reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(sums)));
   else
-    _mm512_mask_storeu_ps(c, mask, sum);
+    _mm512_mask_storeu_ps(c, mask, sums);
 }
 
-/// Sums of a tile between two chunks of its depth, as the registers are.
+/// c of a whole tile: its sums on top of what they begin with. So short that a
+/// processor goes on with the next tile meanwhile.
+template <bool Narrow, bool Starts>
+inline void finishWhole(const float *sums, const float *start, int64_t startRow,
+                        char *c, int64_t cRowBytes) {
+#pragma GCC unroll 8
+  for (int r = 0; r < kTile; ++r) {
+#pragma GCC unroll 2
+    for (int v = 0; v < 2; ++v) {
+      __m512 sum = _mm512_load_ps(sums + v * kLines);
+      if (Starts)
+        sum = _mm512_add_ps(sum, _mm512_loadu_ps(start + v * kLines));
+      if (Narrow)
+        _mm256_storeu_si256(reinterpret_cast<__m256i *>(c) + v,
+                            reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(sum)));
+      else
+        _mm512_storeu_ps(reinterpret_cast<float *>(c) + v * kLines, sum);
+    }
+    sums += kTile;
+    start += Starts ? startRow : 0;
+    c += cRowBytes;
+  }
+}
+
+/// Sums of a tile between two steps, as the registers are.
 inline void keepTile(float *to) {
   _tile_stored(0, to, 64);
   _tile_stored(1, to + 256, 64);
@@ -328,35 +328,37 @@ inline void resumeTile(const float *from) {
   _tile_loadd(3, from + 768, 64);
 }
 
-/// What `panels` makes. A small depth is done at once, row by row, as c lies.
-/// Of a large one, 32 columns by some rows at a time, a chunk of the columns'
-/// depth stays in a first-level cache while rows pass by; the sums wait for the
-/// next chunk in the second.
+/// What `panels` makes. A tile is the sum of several steps: a part of a times
+/// one of b, the smallest products first (those of parts that are small both
+/// are left out), and of each a chunk of the depth after the other. Steps of a
+/// small depth are done at once, row by row, as c lies. Of a large one, 32
+/// columns by some rows at a time, a step's part of the columns stays in a
+/// first-level cache while rows pass by; the sums wait for the next step in the
+/// second.
 template <int Parts> class Multiplication {
 public:
   explicit Multiplication(const MatmulPanels &panels)
       : panels(panels), blocks(blocksOf(panels.depth)), soon(panels.soon) {
-    int64_t steps = panelsOf(panels.rows) / 2 * (panelsOf(panels.columns) / 2) *
-                    blocks * Parts * (Parts + 1) / 2;
-    soonLines = least(8, (linesOf(soon) + steps - 1) / steps);
-    chunks = (blocks * Parts + kChunk - 1) / kChunk;
+    int64_t times = panelsOf(panels.rows) / 2 * (panelsOf(panels.columns) / 2) *
+                    blocks * kPairs;
+    soonLines = least(8, (linesOf(soon) + times - 1) / times);
+    chunks = (blocks + kChunk - 1) / kChunk;
+    int64_t fewest = blocks / chunks; // blocks of a chunk
+    cRowsEach = least(4, (kTile + fewest - 1) / fewest);
   }
 
   void run() {
-    if (chunks == 1)
+    if (blocks * Parts <= kChunk)
       return runAtOnce();
-    constexpr int64_t kSome = kWaiting * kTile;
     for (int64_t column = 0; column < panels.columns; column += kTile)
-      for (int64_t row = 0; row < panels.rows; row += kSome)
-        for (int64_t chunk = 0; chunk < chunks; ++chunk)
-          for (int64_t i = 0; i < kSome && row + i < panels.rows; i += kTile)
-            add({row + i, column}, {row + i + kTile, column}, chunk,
-                waiting + i * kTile);
+      for (int64_t row = 0; row < panels.rows; row += kWaiting * kTile)
+        runSome(row, least(panels.rows, row + kWaiting * kTile), column);
   }
 
 private:
   // Blocks of two panels of b that take a third of 48 KiB; tiles that wait.
   static constexpr int64_t kChunk = 8, kWaiting = 8;
+  static constexpr int64_t kPairs = Parts * (Parts + 1) / 2; // of parts
 
   struct Place {
     int64_t row, column;
@@ -367,7 +369,33 @@ private:
       for (int64_t column = 0; column < panels.columns; column += kTile) {
         bool ends = column + kTile >= panels.columns;
         Place next = ends ? Place{row + kTile, 0} : Place{row, column + kTile};
-        add({row, column}, next, 0, waiting);
+        clearTile();
+        Coming coming = comingAt(next);
+        for (int64_t step = 0; step < kPairs * chunks; ++step)
+          add({row, column}, step, coming);
+        finishTile({row, column}, waiting);
+      }
+  }
+
+  void runSome(int64_t begin, int64_t end, int64_t column) {
+    int64_t steps = kPairs * chunks;
+    for (int64_t step = 0; step < steps; ++step)
+      for (int64_t row = begin; row < end; row += kTile) {
+        float *sums = waiting + (row - begin) * kTile;
+        // The tile after this one in the last step: c is needed there alone.
+        bool wraps = row + kTile >= end;
+        bool meetsC = step + wraps + 1 == steps;
+        Coming coming = meetsC ? comingAt({wraps ? begin : row + kTile, column})
+                               : comingAt({panels.rows, column});
+        if (step == 0)
+          clearTile();
+        else
+          resumeTile(sums);
+        add({row, column}, step, coming);
+        if (step + 1 < steps)
+          keepTile(sums);
+        else
+          finishTile({row, column}, sums);
       }
   }
 
@@ -379,58 +407,81 @@ private:
            (place.row * panels.cRow + place.column) * size();
   }
 
-  /// The tile at `place`: what a chunk of the depth adds to it. The sums that
-  /// it is on top of come first or last: it depends on the place alone. The
-  /// lines of c of the tile at `next` are brought meanwhile.
-  void add(const Place &place, const Place &next, int64_t chunk, float *sums) {
+  /// Lines of c of the tile at `next`, none behind the last row, and what is
+  /// read soon.
+  Coming comingAt(const Place &next) {
+    if (next.row >= panels.rows)
+      return {nullptr, 0, 0, 0, &soon, soonLines};
+    return {target(next),
+            panels.cRow * size(),
+            least(kTile, panels.rows - next.row),
+            cRowsEach,
+            &soon,
+            soonLines};
+  }
+
+  /// Adds a step's products to the tile in the registers.
+  void add(const Place &place, int64_t step, Coming &coming) {
+    int64_t sum = Parts - 1, part = step / chunks, chunk = step % chunks;
+    for (; part > sum; --sum) // sum + 1 pairs of parts have it
+      part -= sum + 1;
+    int64_t begin = blocks * chunk / chunks;
+    int64_t end = blocks * (chunk + 1) / chunks;
+    addProducts(
+        panel(panels.a, panels.rows, place.row, part, begin),
+        panel(panels.b, panels.columns, place.column, sum - part, begin),
+        end - begin, blocks * kBlock * 2, coming);
+  }
+
+  /// Stores the tile in the registers. What it is on top of is added last: its
+  /// size rounds no sum before.
+  void finishTile(const Place &place, float *sums) {
     auto [row, column] = place;
     int64_t rows = least(kTile, panels.rows - row);
     int64_t columns = least(kTile, panels.columns - column);
-    bool whole = rows == kTile && columns == kTile;
-    bool isLast = chunk + 1 == chunks;
     char *c = target(place);
     const float *start =
         panels.start ? panels.start + row * panels.startRow + column : nullptr;
-    if (chunk > 0)
-      resumeTile(sums);
-    else if (whole && start)
-      loadTile(start, panels.startRow);
-    else
-      clearTile();
-    bool meetsC = start ? chunk == 0 : isLast;
-    Coming coming{target(next), panels.cRow * size(),
-                  meetsC ? least(kTile, panels.rows - next.row) : 0, &soon,
-                  soonLines};
-    multiplyTile<Parts>(
-        panel(panels.a, row), panelsOf(panels.rows) * kBlock * 2 * blocks,
-        panel(panels.b, column), panelsOf(panels.columns) * kBlock * 2 * blocks,
-        {blocks * chunk / chunks, blocks * (chunk + 1) / chunks,
-         blocks * kBlock * 2},
-        coming);
-    if (!isLast)
-      return keepTile(sums);
-    if (whole && !panels.narrow)
+    int64_t rowBytes = panels.cRow * size();
+    if (rows < kTile || columns < kTile)
+      return finishPart(sums, start, rows, columns, c);
+    if (!start && !panels.narrow)
       return storeTile(reinterpret_cast<float *>(c), panels.cRow);
+    storeTile(sums, kTile);
+    auto whole = !panels.narrow ? finishWhole<false, true>
+                 : start        ? finishWhole<true, true>
+                                : finishWhole<true, false>;
+    whole(sums, start, panels.startRow, c, rowBytes);
+  }
+
+  void finishPart(float *sums, const float *start, int64_t rows,
+                  int64_t columns, char *c) {
     storeTile(sums, kTile);
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t j = 0; j < columns; j += kLines) {
         int64_t some = least(kLines, columns - j);
-        finish(_mm512_load_ps(sums + r * kTile + j),
-               start && !whole ? start + r * panels.startRow + j : nullptr,
-               c + (r * panels.cRow + j) * size(), panels.narrow,
-               some == kLines ? 0xffff : (1u << some) - 1);
+        __mmask16 mask = some == kLines ? 0xffff : (1u << some) - 1;
+        __m512 sum = _mm512_load_ps(sums + r * kTile + j);
+        if (start)
+          sum = _mm512_add_ps(sum, _mm512_maskz_loadu_ps(
+                                       mask, start + r * panels.startRow + j));
+        storeSums(sum, c + (r * panels.cRow + j) * size(), panels.narrow, mask);
       }
   }
 
-  /// Of the lines from `line` on.
-  const char *panel(const void *lines, int64_t line) const {
-    return static_cast<const char *>(lines) + line * blocks * kDepth * 2;
+  /// A part of the lines from `line` on of `count`, from a block of the depth
+  /// on.
+  const char *panel(const void *lines, int64_t count, int64_t line,
+                    int64_t part, int64_t block) const {
+    return static_cast<const char *>(lines) +
+           ((part * panelsOf(count) + line / kLines) * blocks + block) *
+               kBlock * 2;
   }
 
   const MatmulPanels &panels;
   const int64_t blocks; // of the depth
   SoonRead soon;
-  int64_t soonLines, chunks;
+  int64_t soonLines, chunks, cRowsEach;
   alignas(64) float waiting[kWaiting * kTile * kTile];
 };
 

@@ -153,7 +153,8 @@ TEST_F(BFloat16, TilesOnlyWherePaid) {
     StridedTensor c = rowMajor({a.dims[0], b.dims[1]});
     a.type = b.type = ElementType::BF16;
     c.type = result;
-    return tilesMatmul({std::move(a), std::move(b), std::move(c), false}, kind);
+    return tilesMatmul({std::move(a), std::move(b), std::move(c), false}, kind,
+                       kThreads);
   };
   for (ElementType result : {ElementType::BF16, ElementType::F32}) {
     EXPECT_TRUE(tiled(transposed({768, 1024}), rowMajor({1024, 2304}), result));
