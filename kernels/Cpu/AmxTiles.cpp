@@ -150,8 +150,8 @@ inline void packTwoBlocks(const uint16_t *from, int64_t depthStride,
   // Four lines' elements each, so that the halves of 128 bits unpack in order.
   const __m512i order = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
   auto loadOne = [&](int64_t k) {
-    return _mm512_permutexvar_epi64(order,
-                                    _mm512_loadu_si512(from + k * depthStride));
+    return _mm512_maskz_permutexvar_epi64(
+        0xff, order, _mm512_loadu_si512(from + k * depthStride));
   };
   __m512i low[kLines], high[kLines];
 #pragma GCC unroll 16
@@ -230,8 +230,9 @@ struct alignas(64) Palette {
   uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
 };
 
-/// What is brought into caches while a tile is computed: of c, and of what
-/// comes after, some lines with every block of the depth.
+/// Memory that is brought into caches while a tile is computed, some lines with
+/// every block of the depth: rows of the next tile of c, and data that is
+/// packed after this.
 struct Coming {
   const char *c; // the row that comes next
   int64_t cRowBytes, cRows;
@@ -334,13 +335,13 @@ inline void resumeTile(const float *from) {
   _tile_loadd(3, from + 768, 64);
 }
 
-/// What `panels` makes. A tile is the sum of several steps: a part of a times
-/// one of b, the smallest products first (those of parts that are small both
-/// are left out), and of each a chunk of the depth after the other. Steps of a
-/// small depth are done at once, row by row, as c lies. Of a large one, 32
-/// columns by some rows at a time, a step's part of the columns stays in a
-/// first-level cache while rows pass by; the sums wait for the next step in the
-/// second.
+/// Computes the product of `panels`. A tile is the sum of several steps: a part
+/// of a times one of b, the smallest products first (those of parts that are
+/// small both are left out), and of each a chunk of the depth after the other.
+/// Steps of a small depth are done at once, row by row, as c lies. Of a large
+/// one, 32 columns by some rows at a time, a step's part of the columns stays
+/// in a first-level cache while rows pass by; the sums wait for the next step
+/// in the second.
 template <int Parts> class Multiplication {
 public:
   explicit Multiplication(const MatmulPanels &panels)
@@ -412,7 +413,7 @@ private:
            (place.row * panels.cRow + place.column) * size();
   }
 
-  /// Lines of c of the tile at `next`, none behind the last row, and what is
+  /// Rows of c of the tile at `next`, none behind the last row, and what is
   /// read soon.
   Coming comingAt(const Place &next) {
     if (next.row >= panels.rows)

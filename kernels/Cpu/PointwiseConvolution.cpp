@@ -1,6 +1,6 @@
 // A convolution of one tap is a matrix product, whose kernels, the library's or
-// our own tiles, are better than the library's for convolutions (measured of the
-// library's: 5 to 15% on ResNet-50's).
+// our own tiles, are better than the library's for convolutions (measured of
+// the library's: 5 to 15% on ResNet-50's).
 #include "kernels/Cpu/ConvolutionWays.h"
 #include "kernels/Cpu/PointwiseProduct.h"
 

@@ -2,6 +2,7 @@
 #include "kernels/Cpu/MatmulBlocks.h"
 #include "kernels/Cpu/Parallel.h"
 #include "kernels/Cpu/Primitive.h"
+#include "kernels/Cpu/SoonRead.h"
 #include "kernels/Cpu/TiledMatmul.h"
 #include "kernels/Cpu/Workspace.h"
 #include "test/unit/kernels/TestTensors.h"
@@ -265,6 +266,23 @@ TEST(Matmul, SumsOfHalvesArePreciseWhateverTheirSigns) {
                     std::ldexp(1.0, -15))
               << k << ", " << size << ", " << positive << ", " << start;
         }
+}
+
+// A row that begins within a cache line may end in one more.
+TEST(Matmul, BringsEveryLineOfRows) {
+  alignas(64) char memory[1024] = {};
+  for (int64_t begin : {0, 4, 60})
+    for (int64_t bytes : {4, 64, 100})
+      for (int64_t stride : {128, 132}) {
+        SoonRead soon{memory + begin, stride, bytes, 3, 0};
+        int64_t lines = 0, most = linesOf(soon), asked = 0;
+        for (int64_t row = begin; row < begin + 3 * stride; row += stride)
+          lines += (row + bytes - 1) / 64 - row / 64 + 1;
+        for (; soon.rows > 0; ++asked)
+          bringLine(soon);
+        EXPECT_EQ(asked, lines) << begin << ", " << bytes << ", " << stride;
+        EXPECT_GE(most, lines);
+      }
 }
 
 // Rows that lie apart, as columns of a larger matrix do.
