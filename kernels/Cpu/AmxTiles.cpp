@@ -320,7 +320,7 @@ inline void finishWhole(const float *sums, const float *start, int64_t startRow,
   }
 }
 
-/// Sums of a tile between two steps, as the registers are.
+/// Sums of a tile between two chunks, as the registers are.
 inline void keepTile(float *to) {
   _tile_stored(0, to, 64);
   _tile_stored(1, to + 256, 64);
@@ -335,13 +335,13 @@ inline void resumeTile(const float *from) {
   _tile_loadd(3, from + 768, 64);
 }
 
-/// Computes the product of `panels`. A tile is the sum of several steps: a part
-/// of a times one of b, the smallest products first (those of parts that are
-/// small both are left out), and of each a chunk of the depth after the other.
-/// Steps of a small depth are done at once, row by row, as c lies. Of a large
-/// one, 32 columns by some rows at a time, a step's part of the columns stays
-/// in a first-level cache while rows pass by; the sums wait for the next step
-/// in the second.
+/// Computes the product of `panels`. A small depth is done at once, row by row,
+/// as c lies. Of a large one, 32 columns by some rows at a time, a chunk of the
+/// columns' depth stays in a first-level cache while rows pass by; the sums
+/// wait for the next chunk in the second. A chunk's products of parts begin
+/// with the smallest; those of parts that are small both are left out. Each
+/// chunk has sums of its own then, which are added to those that wait: on top
+/// of these, the small products of all but the first would be rounded away.
 template <int Parts> class Multiplication {
 public:
   explicit Multiplication(const MatmulPanels &panels)
@@ -349,12 +349,12 @@ public:
     int64_t times = panelsOf(panels.rows) / 2 * (panelsOf(panels.columns) / 2) *
                     blocks * kPairs;
     soonLines = least(8, (linesOf(soon) + times - 1) / times);
-    chunks = (blocks + kChunk - 1) / kChunk;
+    chunks = (blocks * Parts + kChunk - 1) / kChunk;
     startsFirst = Parts == 1 && panels.start && !panels.narrow;
   }
 
   void run() {
-    if (blocks * Parts <= kChunk)
+    if (chunks == 1)
       return runAtOnce();
     for (int64_t column = 0; column < panels.columns; column += kTile)
       for (int64_t row = 0; row < panels.rows; row += kWaiting * kTile)
@@ -377,28 +377,28 @@ private:
         Place next = ends ? Place{row + kTile, 0} : Place{row, column + kTile};
         begin({row, column});
         Coming coming = comingAt(next);
-        for (int64_t step = 0; step < kPairs * chunks; ++step)
-          add({row, column}, step, coming);
+        add({row, column}, 0, coming);
         finishTile({row, column}, waiting);
       }
   }
 
   void runSome(int64_t first, int64_t end, int64_t column) {
-    int64_t steps = kPairs * chunks;
-    for (int64_t step = 0; step < steps; ++step)
+    for (int64_t chunk = 0; chunk < chunks; ++chunk)
       for (int64_t row = first; row < end; row += kTile) {
         float *sums = waiting + (row - first) * kTile;
         // The tile after this one, if c is needed there.
         bool wraps = row + kTile >= end;
-        bool meetsC = step + wraps == (startsFirst ? 0 : steps - 1);
+        bool meetsC = chunk + wraps == (startsFirst ? 0 : chunks - 1);
         int64_t next = !meetsC ? panels.rows : wraps ? first : row + kTile;
         Coming coming = comingAt({next, column});
-        if (step == 0)
-          begin({row, column});
-        else
+        if (Parts == 1 && chunk > 0)
           resumeTile(sums);
-        add({row, column}, step, coming);
-        if (step + 1 < steps)
+        else
+          begin({row, column});
+        add({row, column}, chunk, coming);
+        if (Parts > 1)
+          addUp({row, column}, chunk, sums);
+        else if (chunk + 1 < chunks)
           keepTile(sums);
         else
           finishTile({row, column}, sums);
@@ -427,7 +427,7 @@ private:
            place.column + kTile <= panels.columns;
   }
 
-  /// The tile's sums before the first step.
+  /// The tile's sums before the first chunk.
   void begin(const Place &place) const {
     if (startsFirst && isWhole(place))
       loadTile(startAt(place), panels.startRow);
@@ -441,39 +441,58 @@ private:
                : nullptr;
   }
 
-  /// Adds a step's products to the tile in the registers.
-  void add(const Place &place, int64_t step, Coming &coming) {
-    int64_t sum = Parts - 1, part = step / chunks, chunk = step % chunks;
-    for (; part > sum; --sum) // sum + 1 pairs of parts have it
-      part -= sum + 1;
+  /// Adds a chunk's products to the tile in the registers.
+  void add(const Place &place, int64_t chunk, Coming &coming) {
     int64_t begin = blocks * chunk / chunks;
     int64_t end = blocks * (chunk + 1) / chunks;
-    addProducts(
-        panel(panels.a, panels.rows, place.row, part, begin),
-        panel(panels.b, panels.columns, place.column, sum - part, begin),
-        end - begin, blocks * kBlock * 2, coming);
+    for (int sum = Parts - 1; sum >= 0; --sum)
+      for (int part = 0; part <= sum; ++part)
+        addProducts(
+            panel(panels.a, panels.rows, place.row, part, begin),
+            panel(panels.b, panels.columns, place.column, sum - part, begin),
+            end - begin, blocks * kBlock * 2, coming);
   }
 
-  /// Stores the tile in the registers. What it is on top of is added last: its
-  /// size rounds no sum before. But not where `startsFirst`.
+  /// Adds the tile in the registers, of a chunk, to the sums that wait, and
+  /// finishes them after the last chunk.
+  void addUp(const Place &place, int64_t chunk, float *sums) {
+    if (chunk == 0)
+      return storeTile(sums, kTile);
+    storeTile(beside, kTile);
+    bool isLast = chunk + 1 == chunks;
+    if (isLast && isWhole(place) && !panels.start)
+      return finishWhole<false, true>(beside, sums, kTile, target(place),
+                                      panels.cRow * size());
+    finishWhole<false, true>(beside, sums, kTile,
+                             reinterpret_cast<char *>(sums), kTile * 4);
+    if (isLast)
+      finishSums(place, sums);
+  }
+
+  /// Stores the tile in the registers.
   void finishTile(const Place &place, float *sums) {
+    if (isWhole(place) && !panels.narrow && (!panels.start || startsFirst))
+      return storeTile(reinterpret_cast<float *>(target(place)), panels.cRow);
+    storeTile(sums, kTile);
+    finishSums(place, sums);
+  }
+
+  /// c of a tile. What it is on top of is added last, but not where
+  /// `startsFirst`: its size rounds no sum before.
+  void finishSums(const Place &place, const float *sums) {
     char *c = target(place);
     const float *start = startAt(place);
     if (!isWhole(place))
       return finishPart(sums, start, least(kTile, panels.rows - place.row),
                         least(kTile, panels.columns - place.column), c);
-    if (!panels.narrow && (!start || startsFirst))
-      return storeTile(reinterpret_cast<float *>(c), panels.cRow);
-    storeTile(sums, kTile);
     auto whole = !panels.narrow ? finishWhole<false, true>
                  : start        ? finishWhole<true, true>
                                 : finishWhole<true, false>;
     whole(sums, start, panels.startRow, c, panels.cRow * size());
   }
 
-  void finishPart(float *sums, const float *start, int64_t rows,
+  void finishPart(const float *sums, const float *start, int64_t rows,
                   int64_t columns, char *c) {
-    storeTile(sums, kTile);
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t j = 0; j < columns; j += kLines) {
         int64_t some = least(kLines, columns - j);
@@ -504,6 +523,7 @@ private:
   // 3072. So each pair of products is rounded at the size of c, by 2^-24 of it;
   // the factors' own rounding is 2^-9.
   bool startsFirst;
+  alignas(64) float beside[kTile * kTile]; // of a chunk
   alignas(64) float waiting[kWaiting * kTile * kTile];
 };
 

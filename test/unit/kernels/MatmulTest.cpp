@@ -247,7 +247,7 @@ TEST(Matmul, SumsOfHalvesAreAsPreciseAsSaid) {
 TEST(Matmul, SumsOfHalvesArePreciseWhateverTheirSigns) {
   if (!hasAmx())
     GTEST_SKIP() << "this processor has no AMX, or may not use it";
-  for (int64_t k : {100, 1000, 4096})
+  for (int64_t k : {100, 512, 1000, 4096})
     for (int64_t size : {32, 33})
       for (bool positive : {true, false})
         for (float start : {0.0f, 1.0f, 1000.0f}) {
