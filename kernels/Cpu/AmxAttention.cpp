@@ -79,6 +79,8 @@ struct Panels {
 void multiply(const Panels &a, const Panels &b, int64_t blocks, int64_t rows,
               int64_t columns, float *c, int64_t cRow, bool accumulate) {
   const int64_t stride = 4 * cRow;
+  // The compiler does not know that tiles are loaded from what was just packed.
+  asm volatile("" ::: "memory");
   for (int64_t column = 0; column < columns; column += kTile)
     for (int64_t row = 0; row < rows; row += kTile) {
       float *to = c + row * cRow + column;
@@ -206,7 +208,9 @@ private:
       most = _mm512_max_ps(most, value);
     }
     float largest = largestOf(most);
-    bool nothing = largest == -__builtin_inff(); // is seen
+    // Scores that are all -inf by themselves give NaN, as in float32.
+    const bool nothing =
+        largest == -__builtin_inff() && (head.mask.data || valid == 0);
     __m512 sum = _mm512_setzero_ps();
     for (int64_t i = 0; i < seen; i += kLanes) {
       __mmask16 present = nothing || i >= valid ? 0 : maskOf(valid - i);

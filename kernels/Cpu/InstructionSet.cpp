@@ -42,6 +42,7 @@ static InstructionSet ofMachine() {
     return InstructionSet::Avx512;
   return fma ? InstructionSet::Avx2 : InstructionSet::Baseline;
 }
+
 bool isIntel() {
   static const bool is = [] {
     __builtin_cpu_init();

@@ -5,6 +5,7 @@
 #include "kernels/Cpu/InstructionSet.h"
 #include "kernels/Cpu/MatmulBlocks.h"
 #include "kernels/Cpu/OneDnn.h"
+#include "kernels/Cpu/Parallel.h"
 #include "kernels/Cpu/TiledMatmul.h"
 
 #include <algorithm>
@@ -160,7 +161,7 @@ std::unique_ptr<Primitive> createMatmul(const MatmulSpec &spec,
     plain.precision = MatmulPrecision::Highest;
     return createMatmul(plain, workspaceBytes, error);
   }
-  if (tilesMatmul(spec, processorKind()) || !computesByVectors())
+  if (tilesMatmul(spec, processorKind(), teamSize()) || !computesByVectors())
     if (auto tiled = createTiledMatmul(spec, workspaceBytes))
       return tiled;
   KeptOperations operations;

@@ -2,6 +2,7 @@
 #include "kernels/Cpu/Rounding.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 
 namespace zc::kernels {
@@ -12,8 +13,9 @@ namespace {
 // bits that are larger than kNarrowDepth are divided further.
 constexpr int64_t kDepth = 384, kNarrowDepth = 1024, kNarrowPart = 512,
                   kSplitDepth = 512;
-// So many rows of a and a group of b's columns take half of a second-level
-// cache; the rest is c's and the next group's.
+// So many rows of a and a group of b's columns take less than 1 MiB: half of a
+// second-level cache of the processors with AMX (2 MiB), where the rest is c's
+// and the next group's; most of one of others.
 constexpr int64_t kRows = 512, kNarrowRows = 1024;
 constexpr int64_t kNarrowBlock = 2 * 512 * 768; // bytes
 // Columns of a task that keeps its sums: these, too.
@@ -143,26 +145,38 @@ static bool tilesAnywhere(const MatmulSpec &spec, int64_t least, int64_t most) {
 /// small ones, whatever is transposed. In bfloat16 with AMX, GFLOP/s of large
 /// products: 1210 to 2400 and 1600 to 2630; of small ones with a as it lies
 /// 2270 to 2830 and 2210 to 2320, with a transposed 1650 to 1930 and 2120 to
-/// 2400.
-static bool tilesOnIntel(const MatmulSpec &spec, int64_t least) {
-  constexpr int64_t kFew = 128, kLargeProduct = int64_t(1) << 29;
+/// 2400. Measured with two threads, 2 MiB of second-level cache each:
+/// on more threads each packs a larger share of what it multiplies, as if the
+/// product were smaller, and the rule takes it so.
+static bool tilesOnIntel(const MatmulSpec &spec, int threads, int64_t least) {
+  constexpr int64_t kFew = 128;
+  constexpr double kSmall = kFew * kFew * kFew, kLarge = 1 << 29;
   if (least < kFew)
     return false;
-  int64_t products = spec.c.dims[0] * spec.c.dims[1] * spec.a.dims[1];
-  return products > kLargeProduct || spec.a.strides[1] != 1;
+  double products = 1; // perhaps more than 63 bits hold
+  for (int64_t dim : {spec.c.dims[0], spec.c.dims[1], spec.a.dims[1]})
+    products *= static_cast<double>(dim);
+  double ofTwo = products * 2 / std::max(2, threads);
+  return ofTwo > kLarge || (spec.a.strides[1] != 1 && ofTwo >= kSmall);
 }
 
-bool tilesMatmul(const MatmulSpec &spec, ProcessorKind kind) {
+bool tilesMatmul(const MatmulSpec &spec, ProcessorKind kind, int threads) {
   if (!canTileMatmul(spec))
     return false;
   auto [least, most] =
       std::minmax({spec.c.dims[0], spec.c.dims[1], spec.a.dims[1]});
   return tilesAnywhere(spec, least, most) ||
-         (kind == ProcessorKind::IntelWide && tilesOnIntel(spec, least));
+         (kind == ProcessorKind::IntelWide &&
+          tilesOnIntel(spec, threads, least));
 }
 
 bool mayTileMatmul(const MatmulSpec &spec) {
-  return tilesMatmul(spec, ProcessorKind::IntelWide);
+  if (spec.precision != MatmulPrecision::Highest)
+    return canTileMatmul(spec);
+  return std::any_of(std::begin(kProcessorKinds), std::end(kProcessorKinds),
+                     [&](ProcessorKind kind) {
+                       return tilesMatmul(spec, kind, /*threads=*/1);
+                     });
 }
 
 MatmulBlocks divideMatmul(const MatmulSpec &spec, int threads,

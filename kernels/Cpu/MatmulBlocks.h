@@ -38,10 +38,15 @@ enum class ProcessorKind : uint8_t {
   IntelWide, // Intel's with AVX-512, perhaps with AMX
 };
 
-/// Whether our tiles are quicker than the library is: a rule of measurements.
-bool tilesMatmul(const MatmulSpec &spec, ProcessorKind kind);
+constexpr ProcessorKind kProcessorKinds[] = {ProcessorKind::Other,
+                                             ProcessorKind::IntelWide};
 
-/// Whether they are on any kind of processor: then memory is planned for them.
+/// Whether our tiles are quicker than the library is on so many threads: a rule
+/// of measurements. Where they are on some threads, they are on fewer.
+bool tilesMatmul(const MatmulSpec &spec, ProcessorKind kind, int threads);
+
+/// Whether any kind of processor computes the product by tiles, on any number
+/// of threads: then memory is planned for them.
 bool mayTileMatmul(const MatmulSpec &spec);
 
 /// bfloat16 numbers that a float32 factor is a sum of; 1: it stays as it is.

@@ -22,9 +22,14 @@ static_assert(kRows <= kLanes || kRows % kLanes == 0, "lines are packed so");
 constexpr int kColumns = kVectors * kLanes;
 constexpr int kPlaces = (kRows + kLanes - 1) / kLanes * kLanes; // of a's panel
 // The panels lie in the second-level cache: so many elements of depth ahead
-// they are brought into the first. Lines of c come one by one, each after so
-// many: all at once would hold up the panels'.
-constexpr int64_t kAhead = 16, kStep = 8;
+// they are brought into the first, and lines of c and of what is packed next
+// come some at a time, each after so many elements: all at once would hold up
+// the panels'. Narrower vectors multiply too slowly to wait for panels, and
+// have no slots to spare: with all this AVX2 takes 5 to 10% longer.
+constexpr bool kBrings = kLanes == 16;
+constexpr int64_t kAhead = 16, kStep = 16;
+constexpr int kLineFloats = 16; // of a cache line
+constexpr int kRowLines = (kColumns + kLineFloats - 1) / kLineFloats;
 
 inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 inline int64_t tilesOf(int64_t count, int64_t tile) {
@@ -83,9 +88,9 @@ void pack(const MatmulLines &lines, int64_t count, int64_t depth, void *to) {
   Panels<Width, Places> panels{static_cast<float *>(to), depth};
   // Whole panels: lines that are not there are zeros.
   int64_t padded = (count + Width - 1) / Width * Width;
-  constexpr int64_t kStep = Width < kLanes ? Width : kLanes;
+  constexpr int64_t kSome = Width < kLanes ? Width : kLanes;
   if (lines.lineStride != 1) {
-    for (int64_t line = 0; line < padded; line += kStep)
+    for (int64_t line = 0; line < padded; line += kSome)
       packAcross(lines, count, line, panels);
     return;
   }
@@ -93,7 +98,7 @@ void pack(const MatmulLines &lines, int64_t count, int64_t depth, void *to) {
   constexpr int64_t kRun = 16;
   auto *data = static_cast<const float *>(lines.data);
   for (int64_t begin = 0; begin < depth; begin += kRun)
-    for (int64_t line = 0; line < padded; line += kStep)
+    for (int64_t line = 0; line < padded; line += kSome)
       for (int64_t k = begin; k < least(begin + kRun, depth); ++k)
         packAlong(data + k * lines.depthStride + line, count - line,
                   panels.at(line, k));
@@ -130,15 +135,43 @@ inline void addOuterProduct(const float *a, const float *b,
 #pragma GCC unroll 4
   for (int v = 0; v < kVectors; ++v) {
     row[v] = load(b + v * kLanes);
-    __builtin_prefetch(b + kAhead * kColumns + v * kLanes);
+    if (kBrings)
+      __builtin_prefetch(b + kAhead * kColumns + v * kLanes);
   }
-  __builtin_prefetch(a + kAhead * kPlaces);
+  if (kBrings)
+    __builtin_prefetch(a + kAhead * kPlaces);
 #pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r) {
     Vector factor = broadcast(a[r]);
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v)
       sum[r][v] += factor * row[v];
+  }
+}
+
+/// Asks for a line of the tile, of those of its rows.
+inline void bringTarget(const Target &target, int64_t line) {
+  __builtin_prefetch(target.c + line / kRowLines * target.cRow +
+                         line % kRowLines * kLineFloats,
+                     1);
+}
+
+/// Adds the products of two panels; brings some lines with every step of the
+/// depth.
+template <int Rows>
+inline void addInSteps(const float *a, const float *b, int64_t depth,
+                       const Target &target, Vector (&sum)[Rows][kVectors]) {
+  constexpr int64_t kLines = Rows * kRowLines; // of c
+  int64_t line = 0, linesEach = tilesOf(kLines * kStep, depth);
+  for (int64_t k = 0; k < depth;) {
+    for (int64_t end = least(kLines, line + linesEach); line < end; ++line)
+      bringTarget(target, line);
+    for (int64_t i = 0; i < target.soonLines; ++i)
+      bringLine(*target.soon);
+    int64_t end = least(k + kStep, depth);
+#pragma GCC unroll 1
+    for (; k < end; ++k)
+      addOuterProduct<Rows>(a + k * kPlaces, b + k * kColumns, sum);
   }
 }
 
@@ -152,18 +185,14 @@ inline void multiplyTile(const float *a, const float *b, int64_t depth,
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v)
       sum[r][v] = Vector{};
-  int64_t k = 0;
-  int line = 0; // of c
-  for (int64_t end = kStep; k < depth; end += kStep) {
-    if (line < Rows * kVectors) {
-      __builtin_prefetch(target.at(line / kVectors, line % kVectors * kLanes).c,
-                         1);
-      ++line;
-    }
-    for (int64_t i = 0; i < target.soonLines; ++i)
-      bringLine(*target.soon);
+  if (kBrings) {
+    addInSteps<Rows>(a, b, depth, target, sum);
+  } else {
+#pragma GCC unroll 16
+    for (int line = 0; line < Rows * kRowLines; ++line)
+      bringTarget(target, line);
 #pragma GCC unroll 1
-    for (; k < least(end, depth); ++k)
+    for (int64_t k = 0; k < depth; ++k)
       addOuterProduct<Rows>(a + k * kPlaces, b + k * kColumns, sum);
   }
 #pragma GCC unroll 16
@@ -180,7 +209,8 @@ inline void multiplyTile(const float *a, const float *b, int64_t depth,
 inline void multiplyRows(const float *a, const float *b, int64_t rows,
                          int64_t depth, const Target &target) {
   int64_t r = 0;
-  auto step = [&](auto count) {
+  // A call of a tile's own takes 5% of AVX2's rate.
+  auto step = [&](auto count) __attribute__((always_inline)) {
     constexpr int kCount = decltype(count)::value;
     multiplyTile<kCount>(a + r, b, depth, target.at(r, 0));
     r += kCount;
@@ -223,7 +253,7 @@ void multiply(const MatmulPanels &panels) {
                 panels.start,
                 panels.startRow,
                 &soon,
-                least(2, tilesOf(linesOf(soon), steps))};
+                least(kStep / 4, tilesOf(linesOf(soon), steps))};
   for (int64_t row = 0; row < panels.rows; row += kRows)
     for (int64_t column = 0; column < panels.columns; column += kColumns)
       multiplyPair(a + row / kRows * kPlaces * panels.depth,

@@ -49,8 +49,8 @@ static bool suitsAttention(TypeRange types) {
     return false;
   return llvm::all_of(types, [&](Type type) {
     Type each = getElementTypeOrSelf(type);
-    return each == element || each.isInteger(64) ||
-           (each.isF32() && cast<ShapedType>(type).getRank() == 3);
+    const bool isLogOfSums = cast<ShapedType>(type).getRank() == 3;
+    return each.isInteger(64) || (isLogOfSums ? each.isF32() : each == element);
   });
 }
 

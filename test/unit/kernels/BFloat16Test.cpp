@@ -51,14 +51,29 @@ struct Operand {
   std::vector<uint16_t> narrow;
 };
 
+/// What lies between a matrix's elements is as it was.
+void expectGapsUntouched(const StridedTensor &c, const Operand &operand,
+                         ElementType type) {
+  std::vector<bool> isElement(operand.before.size());
+  for (int64_t i = 0; i < c.dims[0]; ++i)
+    for (int64_t j = 0; j < c.dims[1]; ++j)
+      isElement[i * c.strides[0] + j * c.strides[1]] = true;
+  for (size_t at = 0; at < isElement.size(); ++at) {
+    if (!isElement[at]) {
+      ASSERT_EQ(operand.at(type, at), operand.before[at]) << at;
+    }
+  }
+}
+
 /// With `byTiles` of our own, else as the rule has it.
-void expectProduct(MatmulSpec spec, ElementType result, bool byTiles = false) {
+void expectProduct(MatmulSpec spec, ElementType result, bool byTiles = false,
+                   int threads = kThreads) {
   Operand a(spec.a, ElementType::BF16, 1), b(spec.b, ElementType::BF16, 2),
       c(spec.c, result, 3);
-  setTeamSize(kThreads);
+  setTeamSize(threads);
   std::string error;
-  uint64_t bound = byTiles ? tiledMatmulWorkspace(spec, kThreads)
-                           : matmulWorkspaceBound(spec, kThreads);
+  uint64_t bound = byTiles ? tiledMatmulWorkspace(spec, threads)
+                           : matmulWorkspaceBound(spec, threads);
   auto primitive = byTiles ? createTiledMatmul(spec, bound)
                            : createMatmul(spec, bound, &error);
   ASSERT_TRUE(primitive) << error;
@@ -67,7 +82,9 @@ void expectProduct(MatmulSpec spec, ElementType result, bool byTiles = false) {
   void *operands[] = {a.pointer(ElementType::BF16),
                       b.pointer(ElementType::BF16), c.pointer(result)};
   ASSERT_TRUE(primitive->execute(operands, workspace.get(), &error)) << error;
+  setTeamSize(kThreads);
   EXPECT_TRUE(workspace.intact());
+  expectGapsUntouched(spec.c, c, result);
   int64_t m = spec.c.dims[0], n = spec.c.dims[1], k = spec.a.dims[1];
   for (int64_t i = 0; i < m; ++i)
     for (int64_t j = 0; j < n; ++j) {
@@ -146,6 +163,74 @@ INSTANTIATE_TEST_SUITE_P(All, AmxTiles,
                          ::testing::Combine(::testing::Bool(),
                                             ::testing::Bool()));
 
+// On one thread: some tiles wait while others of their columns are computed, a
+// chunk of the depth after the other, and twice so, as there are more rows.
+TEST_F(BFloat16, AmxTilesWaitForChunks) {
+  if (!hasAmx())
+    GTEST_SKIP() << "this processor has no AMX, or may not use it";
+  for (bool transposeC : {false, true})
+    for (bool accumulate : {false, true}) {
+      Dims dims = {600, 40};
+      MatmulSpec spec{rowMajor({600, 300}), rowMajor({300, 40}),
+                      transposeC ? transposed(dims) : rowMajor(dims),
+                      accumulate};
+      expectProduct(spec, ElementType::F32, /*byTiles=*/true, /*threads=*/1);
+      if (!accumulate)
+        expectProduct(spec, ElementType::BF16, /*byTiles=*/true, /*threads=*/1);
+    }
+}
+
+// Rows, or columns, that lie apart as those of a larger matrix do.
+TEST_F(BFloat16, AmxTilesLeaveGapsAlone) {
+  if (!hasAmx())
+    GTEST_SKIP() << "this processor has no AMX, or may not use it";
+  const int64_t m = 70, k = 1100, n = 90;
+  StridedTensor a{ElementType::BF16, {m, k}, {k + 3, 1}};
+  StridedTensor b{ElementType::BF16, {k, n}, {1, k + 5}};
+  StridedTensor rows{ElementType::F32, {m, n}, {n + 7, 1}};
+  StridedTensor columns{ElementType::F32, {m, n}, {1, m + 9}};
+  for (const StridedTensor &c : {rows, columns}) {
+    expectProduct({a, b, c, false}, ElementType::BF16, /*byTiles=*/true);
+    expectProduct({a, b, c, true}, ElementType::F32, /*byTiles=*/true);
+  }
+}
+
+/// The bits of c by AMX's tiles.
+std::vector<char> bitsOf(MatmulSpec spec, ElementType from, ElementType to,
+                         int threads) {
+  Operand a(spec.a, from, 1), b(spec.b, from, 2), c(spec.c, to, 3);
+  setTeamSize(threads);
+  uint64_t bound = tiledMatmulWorkspace(spec, threads);
+  auto primitive = createTiledMatmul(spec, bound);
+  EXPECT_TRUE(primitive);
+  GuardedWorkspace workspace(bound);
+  void *operands[] = {a.pointer(from), b.pointer(from), c.pointer(to)};
+  std::string error;
+  EXPECT_TRUE(primitive &&
+              primitive->execute(operands, workspace.get(), &error));
+  setTeamSize(kThreads);
+  auto *begin = static_cast<char *>(c.pointer(to));
+  return {begin, begin + c.values.size() * (to == ElementType::BF16 ? 2 : 4)};
+}
+
+TEST_F(BFloat16, AmxTilesGiveTheSameBitsWithAnyThreads) {
+  if (!hasAmx())
+    GTEST_SKIP() << "this processor has no AMX, or may not use it";
+  MatmulSpec spec{transposed({300, 1700}), rowMajor({1700, 610}),
+                  rowMajor({300, 610}), false};
+  MatmulSpec onTop = spec, split = spec;
+  onTop.accumulate = split.accumulate = true;
+  split.precision = MatmulPrecision::Bf16x6;
+  constexpr auto kNarrow = ElementType::BF16, kWide = ElementType::F32;
+  for (auto [each, from, to] : {std::tuple(spec, kNarrow, kNarrow),
+                                {onTop, kNarrow, kWide},
+                                {split, kWide, kWide}}) {
+    std::vector<char> first = bitsOf(each, from, to, 1);
+    for (int threads : {2, 3, 7})
+      EXPECT_TRUE(bitsOf(each, from, to, threads) == first) << threads;
+  }
+}
+
 // GPT-2's gradients of weights read a transposed.
 TEST_F(BFloat16, TilesOnlyWherePaid) {
   ProcessorKind kind = ProcessorKind::Other;
@@ -153,7 +238,8 @@ TEST_F(BFloat16, TilesOnlyWherePaid) {
     StridedTensor c = rowMajor({a.dims[0], b.dims[1]});
     a.type = b.type = ElementType::BF16;
     c.type = result;
-    return tilesMatmul({std::move(a), std::move(b), std::move(c), false}, kind);
+    return tilesMatmul({std::move(a), std::move(b), std::move(c), false}, kind,
+                       kThreads);
   };
   for (ElementType result : {ElementType::BF16, ElementType::F32}) {
     EXPECT_TRUE(tiled(transposed({768, 1024}), rowMajor({1024, 2304}), result));

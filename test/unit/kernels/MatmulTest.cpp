@@ -2,6 +2,7 @@
 #include "kernels/Cpu/MatmulBlocks.h"
 #include "kernels/Cpu/Parallel.h"
 #include "kernels/Cpu/Primitive.h"
+#include "kernels/Cpu/SoonRead.h"
 #include "kernels/Cpu/TiledMatmul.h"
 #include "kernels/Cpu/Workspace.h"
 #include "test/unit/kernels/TestTensors.h"
@@ -175,59 +176,113 @@ TEST_P(MatmulTransposes, OfTilesEqualNaiveLoops) {
                   layout(transposeC, {m, n}), accumulate});
 }
 
-/// The largest error over the sum of the products' magnitudes, of numbers of
-/// many sizes.
-double errorOf(MatmulPrecision precision, MatmulSpec spec) {
+struct Factors {
+  std::vector<float> a, b, c;
+};
+
+/// c by `precision`, whose tiles are there where the processor has AMX.
+void multiply(MatmulPrecision precision, MatmulSpec spec, Factors &factors) {
   setTeamSize(kThreads);
   spec.precision = precision;
   std::string error;
   uint64_t bound = matmulWorkspaceBound(spec, kThreads);
   auto primitive = createMatmul(spec, bound, &error);
-  if (!primitive) {
-    ADD_FAILURE() << error;
-    return 0;
-  }
+  ASSERT_TRUE(primitive) << error;
   EXPECT_EQ(primitive->implementation().find("amx:bf16x") != std::string::npos,
             hasAmx() && precision != MatmulPrecision::Highest)
       << primitive->implementation();
-  auto a = fill(spec.a, 1), b = fill(spec.b, 2), c = fill(spec.c, 3);
-  for (size_t i = 0; i < a.size(); ++i)
-    a[i] = std::ldexp(a[i], int(i % 40) - 20);
   GuardedWorkspace workspace(bound);
-  void *operands[] = {a.data(), b.data(), c.data()};
-  EXPECT_TRUE(primitive->execute(operands, workspace.get(), &error)) << error;
+  void *operands[] = {factors.a.data(), factors.b.data(), factors.c.data()};
+  ASSERT_TRUE(primitive->execute(operands, workspace.get(), &error)) << error;
   EXPECT_TRUE(workspace.intact());
+}
+
+/// The largest error over the sum of the magnitudes of what is added up.
+double errorOf(MatmulPrecision precision, const MatmulSpec &spec,
+               Factors factors) {
+  std::vector<float> before = factors.c;
+  multiply(precision, spec, factors);
   int64_t m = spec.c.dims[0], n = spec.c.dims[1], k = spec.a.dims[1];
   double worst = 0;
   for (int64_t i = 0; i < m; ++i)
     for (int64_t j = 0; j < n; ++j) {
-      double sum = 0, magnitude = 0;
+      int64_t at = i * spec.c.strides[0] + j;
+      double sum = spec.accumulate ? before[at] : 0, magnitude = std::abs(sum);
       for (int64_t l = 0; l < k; ++l) {
-        double term = double(a[i * spec.a.strides[0] + l * spec.a.strides[1]]) *
-                      b[l * spec.b.strides[0] + j * spec.b.strides[1]];
+        double term =
+            double(factors.a[i * spec.a.strides[0] + l * spec.a.strides[1]]) *
+            factors.b[l * spec.b.strides[0] + j * spec.b.strides[1]];
         sum += term;
         magnitude += std::abs(term);
       }
-      double off = std::abs(c[i * spec.c.strides[0] + j] - sum);
-      worst = std::max(worst, off / magnitude);
+      worst = std::max(worst, std::abs(factors.c[at] - sum) / magnitude);
     }
   return worst;
 }
 
+// Numbers of many sizes.
 TEST(Matmul, SumsOfHalvesAreAsPreciseAsSaid) {
   for (bool transposeA : {false, true})
     for (bool transposeB : {false, true}) {
       MatmulSpec spec{transposeA ? transposed({70, 600}) : rowMajor({70, 600}),
                       transposeB ? transposed({600, 90}) : rowMajor({600, 90}),
                       rowMajor({70, 90}), false};
-      double three = errorOf(MatmulPrecision::Bf16x3, spec);
-      double six = errorOf(MatmulPrecision::Bf16x6, spec);
+      Factors factors{fill(spec.a, 1), fill(spec.b, 2), fill(spec.c, 3)};
+      for (size_t i = 0; i < factors.a.size(); ++i)
+        factors.a[i] = std::ldexp(factors.a[i], int(i % 40) - 20);
+      double three = errorOf(MatmulPrecision::Bf16x3, spec, factors);
+      double six = errorOf(MatmulPrecision::Bf16x6, spec, factors);
       EXPECT_LT(three, std::ldexp(1.0, -15));
-      EXPECT_LT(six, std::ldexp(1.0, -22) * 4) << "sums of float32, too";
+      // Without AMX these are plain sums of float32.
+      EXPECT_LT(six, std::ldexp(1.0, hasAmx() ? -22 : -20));
       if (hasAmx()) {
         EXPECT_GT(three, 4 * six);
       }
     }
+}
+
+// Sums of one sign grow with every product, and what they are on top of may be
+// larger than all of them: neither rounds the small products away. Whole tiles
+// and parts of tiles.
+TEST(Matmul, SumsOfHalvesArePreciseWhateverTheirSigns) {
+  if (!hasAmx())
+    GTEST_SKIP() << "this processor has no AMX, or may not use it";
+  for (int64_t k : {100, 512, 1000, 4096})
+    for (int64_t size : {32, 33})
+      for (bool positive : {true, false})
+        for (float start : {0.0f, 1.0f, 1000.0f}) {
+          MatmulSpec spec{rowMajor({size, k}), rowMajor({k, size}),
+                          rowMajor({size, size}), start != 0};
+          Factors factors{fill(spec.a, 1), fill(spec.b, 2), fill(spec.c, 3)};
+          for (auto *values : {&factors.a, &factors.b})
+            for (float &value : *values)
+              value = positive ? std::abs(value) : value;
+          for (float &value : factors.c)
+            value *= start;
+          EXPECT_LT(errorOf(MatmulPrecision::Bf16x6, spec, factors),
+                    std::ldexp(1.0, -22))
+              << k << ", " << size << ", " << positive << ", " << start;
+          EXPECT_LT(errorOf(MatmulPrecision::Bf16x3, spec, factors),
+                    std::ldexp(1.0, -15))
+              << k << ", " << size << ", " << positive << ", " << start;
+        }
+}
+
+// A row that begins within a cache line may end in one more.
+TEST(Matmul, BringsEveryLineOfRows) {
+  alignas(64) char memory[1024] = {};
+  for (int64_t begin : {0, 4, 60})
+    for (int64_t bytes : {4, 64, 100})
+      for (int64_t stride : {128, 132}) {
+        SoonRead soon{memory + begin, stride, bytes, 3, 0};
+        int64_t lines = 0, most = linesOf(soon), asked = 0;
+        for (int64_t row = begin; row < begin + 3 * stride; row += stride)
+          lines += (row + bytes - 1) / 64 - row / 64 + 1;
+        for (; soon.rows > 0; ++asked)
+          bringLine(soon);
+        EXPECT_EQ(asked, lines) << begin << ", " << bytes << ", " << stride;
+        EXPECT_GE(most, lines);
+      }
 }
 
 // Rows that lie apart, as columns of a larger matrix do.
@@ -263,9 +318,11 @@ TEST(Matmul, TilesGiveTheSameBitsWithAnyThreads) {
 
 TEST(Matmul, TilesOnlyWherePaid) {
   ProcessorKind kind = ProcessorKind::Other;
+  int threads = kThreads;
   auto tiled = [&](StridedTensor a, StridedTensor b) {
     StridedTensor c = rowMajor({a.dims[0], b.dims[1]});
-    return tilesMatmul({std::move(a), std::move(b), std::move(c), false}, kind);
+    return tilesMatmul({std::move(a), std::move(b), std::move(c), false}, kind,
+                       threads);
   };
   // GPT-2's: rows that meet in the cache, in gradients of weights, too.
   EXPECT_TRUE(tiled(rowMajor({1024, 768}), rowMajor({768, 3072})));
@@ -284,6 +341,15 @@ TEST(Matmul, TilesOnlyWherePaid) {
   EXPECT_TRUE(tiled(transposed({256, 2048}), rowMajor({2048, 256})));
   EXPECT_FALSE(tiled(rowMajor({2048, 256}), rowMajor({256, 256})));
   EXPECT_FALSE(tiled(rowMajor({4, 768}), rowMajor({768, 50304})));
+  // Of more dims' product than 63 bits hold.
+  int64_t huge = int64_t(1) << 21;
+  EXPECT_TRUE(tiled(rowMajor({huge, huge}), transposed({huge, huge})));
+  // On many threads each has to have as much.
+  threads = 32;
+  EXPECT_FALSE(tiled(rowMajor({1024, 768}), transposed({768, 3072})));
+  EXPECT_TRUE(tiled(rowMajor({8192, 768}), transposed({768, 3072})));
+  EXPECT_FALSE(tiled(transposed({128, 1024}), rowMajor({1024, 128})));
+  EXPECT_TRUE(tiled(transposed({256, 2048}), rowMajor({2048, 256})));
   // Not of two dims, not contiguous, neither float32 nor bfloat16.
   EXPECT_FALSE(canTileMatmul(
       {rowMajor({2, 8, 8}), rowMajor({2, 8, 8}), rowMajor({2, 8, 8}), false}));
@@ -294,6 +360,62 @@ TEST(Matmul, TilesOnlyWherePaid) {
   StridedTensor half = rowMajor({8, 8});
   half.type = ElementType::F16;
   EXPECT_FALSE(canTileMatmul({half, half, rowMajor({8, 8}), false}));
+}
+
+// Memory is planned for the tiles of any processor on any number of threads.
+TEST(Matmul, PlansMemoryForTilesOfAnyProcessor) {
+  for (bool transposeA : {false, true})
+    for (int64_t size : {64, 128, 300, 1024, 9000})
+      for (int64_t depth : {64, 128, 1024, 9000}) {
+        MatmulSpec spec{transposeA ? transposed({size, depth})
+                                   : rowMajor({size, depth}),
+                        rowMajor({depth, size}), rowMajor({size, size}), false};
+        for (ProcessorKind kind : kProcessorKinds)
+          for (int threads : {1, 2, 3, 64})
+            EXPECT_LE(tilesMatmul(spec, kind, threads), mayTileMatmul(spec));
+      }
+  // A precision is asked for whatever the rate.
+  MatmulSpec spec{rowMajor({33, 4096}), rowMajor({4096, 33}),
+                  rowMajor({33, 33}), false};
+  EXPECT_FALSE(mayTileMatmul(spec));
+  spec.precision = MatmulPrecision::Bf16x6;
+  EXPECT_TRUE(mayTileMatmul(spec));
+}
+
+/// The products of this processor follow the rule.
+void expectFollowsRule(MatmulSpec spec, ElementType type) {
+  spec.a.type = spec.b.type = spec.c.type = type;
+  bool wide = isIntel() && widestInstructionSet() == InstructionSet::Avx512;
+  bool can = type == ElementType::BF16
+                 ? hasAmx()
+                 : widestInstructionSet() != InstructionSet::Baseline;
+  bool tiled =
+      can &&
+      tilesMatmul(spec, wide ? ProcessorKind::IntelWide : ProcessorKind::Other,
+                  kThreads);
+  std::string error;
+  auto primitive =
+      createMatmul(spec, matmulWorkspaceBound(spec, kThreads), &error);
+  ASSERT_TRUE(primitive) << error;
+  EXPECT_EQ(primitive->implementation().find("tiles:") == 0, tiled)
+      << primitive->implementation();
+}
+
+TEST(Matmul, FollowsTheRule) {
+  if (!machineHasAvx512())
+    GTEST_SKIP() << "oneDNN multiplies bfloat16 with AVX-512 alone";
+  setTeamSize(kThreads);
+  for (ElementType type : {ElementType::F32, ElementType::BF16}) {
+    expectFollowsRule({rowMajor({1024, 768}), transposed({768, 768}),
+                       rowMajor({1024, 768}), false},
+                      type); // on Intel's alone
+    expectFollowsRule({transposed({256, 2048}), rowMajor({2048, 256}),
+                       rowMajor({256, 256}), false},
+                      type);
+    expectFollowsRule({rowMajor({2048, 256}), rowMajor({256, 256}),
+                       rowMajor({2048, 256}), false},
+                      type); // nowhere
+  }
 }
 
 // The library's choice names itself, ours is "tiles:" and the instruction set.
