@@ -51,7 +51,7 @@ struct Operand {
   std::vector<uint16_t> narrow;
 };
 
-/// What lies between a matrix's elements is as it was.
+/// The bytes between the elements of a matrix are as they were.
 void expectGapsUntouched(const StridedTensor &c, const Operand &operand,
                          ElementType type) {
   std::vector<bool> isElement(operand.before.size());

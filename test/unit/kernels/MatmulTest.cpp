@@ -341,7 +341,7 @@ TEST(Matmul, TilesOnlyWherePaid) {
   EXPECT_TRUE(tiled(transposed({256, 2048}), rowMajor({2048, 256})));
   EXPECT_FALSE(tiled(rowMajor({2048, 256}), rowMajor({256, 256})));
   EXPECT_FALSE(tiled(rowMajor({4, 768}), rowMajor({768, 50304})));
-  // Of more dims' product than 63 bits hold.
+  // The product of these dims needs more than 63 bits.
   int64_t huge = int64_t(1) << 21;
   EXPECT_TRUE(tiled(rowMajor({huge, huge}), transposed({huge, huge})));
   // On many threads each has to have as much.
