@@ -65,6 +65,8 @@ plan::Manifest makeManifest() {
   addBuffer(step, plan::ACTIVATIONS, {128, 200, 1, 2});
   addBuffer(step, plan::GRADIENTS, {128, 200, 2, 3});
   addBuffer(step, plan::WORKSPACE, {512, 50, 2, 2});
+  addBuffer(step, plan::PARAMETERS, {0, 400, 0, 3});
+  step.mutable_buffers(step.buffers_size() - 1)->set_space(plan::PERSISTENT);
   addKernel(step, "k0", "zero");
   addKernel(step, "k1", "one");
   addKernel(step, "k0", "two");
@@ -112,6 +114,16 @@ TEST(InspectTest, Peak) {
   report = measureMemory(manifest);
   EXPECT_EQ(report.atPeak[plan::ACTIVATIONS], 260u + 12);
   EXPECT_EQ(report.atPeak[plan::GRADIENTS], 40u);
+}
+
+// Tests that a parameter that the step does not touch is not a trained one.
+TEST(InspectTest, Trained) {
+  plan::Manifest manifest = makeManifest();
+  EXPECT_EQ(measureMemory(manifest).trained, 100u);
+  addState(manifest, plan::PARAMETER, 50);
+  plan::Role &role = *manifest.mutable_roles(0);
+  role.mutable_states(role.states_size() - 1)->set_offset(2048);
+  EXPECT_EQ(measureMemory(manifest).trained, 100u);
 }
 
 TEST(InspectTest, Ops) {
