@@ -52,7 +52,8 @@ class Pack(ZcTest):
         packed = self.run_tool("pack-gpu", "--build", BIN.parent, "--output",
                                pack, "--only", "mlp", "logic", "drawn",
                                "sampling", "pools", "relus", "relus-bits",
-                               "functions", "experts", "--cubins", "none")
+                               "functions", "experts", "experts-rooms",
+                               "--cubins", "none")
         self.assertEqual(packed.returncode, 0, packed.stderr)
         self.assertLess(pack.stat().st_size, LIMIT)
         with tarfile.open(pack) as tar:
@@ -78,7 +79,7 @@ class Pack(ZcTest):
                      "operators: drawn", "operators: sampling",
                      "operators: pools", "operators: relus",
                      "operators: relus-bits", "operators: functions",
-                     "operators: experts"):
+                     "operators: experts", "operators: experts-rooms"):
             self.assertIn(name, tests)
         # A step that is wrong is seen.
         wrong = self.run_tool("test-gpu", pack, **gpu,
