@@ -187,11 +187,12 @@ void add(ClassBytes &sum, const ClassBytes &term) {
 double countOptimizerBytes(const plan::Role &role, bool hasCopies,
                            uint64_t &parameters) {
   uint64_t kept = 0;
+  const TrainedStates trained(role);
   for (const plan::State &state : role.states()) {
     if (state.kind() != plan::PARAMETER && state.kind() != plan::OPTIMIZER)
       continue;
     for (const FileTensor &tensor : fileTensorsOf(state)) {
-      if (isTrained(role, state))
+      if (trained.contains(state))
         parameters += *elementCount(tensor.type);
       if (state.kind() == plan::OPTIMIZER || hasCopies)
         kept += *byteCount(tensor.type);

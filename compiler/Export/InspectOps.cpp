@@ -1,36 +1,14 @@
 //===- InspectOps.cpp - instructions and kernels, counted -----------------===//
 #include "compiler/Export/Inspect.h"
+#include "runtime/Plan/InstructionKind.h"
 
 #include <set>
 
 namespace zc {
 
 std::string getKind(const plan::Instruction &instruction) {
-  switch (instruction.kind_case()) {
-  case plan::Instruction::kKernel:
-    return "kernel";
-  case plan::Instruction::kMatmul:
-    return "matmul";
-  case plan::Instruction::kConvolution:
-    return "convolution";
-  case plan::Instruction::kPooling:
-    return "pooling";
-  case plan::Instruction::kNorm:
-    return "norm";
-  case plan::Instruction::kAttention:
-    return "attention";
-  case plan::Instruction::kSparse:
-    return "sparse";
-  case plan::Instruction::kGroupedMatmul:
-    return "grouped_matmul";
-  case plan::Instruction::kCopy:
-    return "copy";
-  case plan::Instruction::kCollective:
-    return "collective";
-  case plan::Instruction::KIND_NOT_SET:
-    break;
-  }
-  return "unknown";
+  const std::string kind = kindOf(instruction);
+  return kind.empty() ? "unknown" : kind;
 }
 
 std::string nameProgram(const plan::Manifest &manifest, int role,

@@ -68,15 +68,17 @@ std::map<std::string, uint64_t> listParameters(const plan::Manifest &manifest) {
     elements[name] = elementCount(type).ok() ? *elementCount(type) : 0;
   };
   const google::protobuf::RepeatedField<int64_t> none;
-  for (const plan::Role &role : manifest.roles())
+  for (const plan::Role &role : manifest.roles()) {
+    const TrainedStates trained(role);
     for (const plan::State &state : role.states()) {
-      if (!isTrained(role, state))
+      if (!trained.contains(state))
         continue;
       if (state.members().empty())
         add(state.name(), state.type(), state.whole_dims());
       for (const plan::UnitMember &member : state.members())
         add(member.name(), member.type(), none);
     }
+  }
   return elements;
 }
 

@@ -2,34 +2,31 @@
 #include "compiler/Export/TrainedStates.h"
 #include "runtime/Plan/Types.h"
 
-#include <algorithm>
-
 namespace zc {
 
 bool isEvaluation(const plan::Program &program) {
   return program.name() == "eval" || program.name().rfind("eval.", 0) == 0;
 }
 
-static bool touches(const plan::Buffer &buffer, const plan::State &state) {
-  const plan::Space space =
-      state.offloaded() ? plan::OFFLOADED : plan::PERSISTENT;
-  return buffer.space() == space && buffer.offset() >= state.offset() &&
-         buffer.offset() < state.offset() + *byteCount(state.type());
+TrainedStates::TrainedStates(const plan::Role &role) {
+  for (const plan::Program &program : role.programs())
+    if (program.name() != "init" && !isEvaluation(program))
+      for (const plan::Buffer &buffer : program.buffers())
+        if (buffer.space() == plan::PERSISTENT ||
+            buffer.space() == plan::OFFLOADED)
+          touched[buffer.space()].insert(buffer.offset());
 }
 
-bool isTrained(const plan::Role &role, const plan::State &state) {
+bool TrainedStates::contains(const plan::State &state) const {
   if (state.kind() != plan::PARAMETER)
     return false;
-  return std::any_of(role.programs().begin(), role.programs().end(),
-                     [&](const plan::Program &program) {
-                       return program.name() != "init" &&
-                              !isEvaluation(program) &&
-                              std::any_of(program.buffers().begin(),
-                                          program.buffers().end(),
-                                          [&](const plan::Buffer &buffer) {
-                                            return touches(buffer, state);
-                                          });
-                     });
+  auto offsets =
+      touched.find(state.offloaded() ? plan::OFFLOADED : plan::PERSISTENT);
+  if (offsets == touched.end())
+    return false;
+  auto first = offsets->second.lower_bound(state.offset());
+  return first != offsets->second.end() &&
+         *first < state.offset() + *byteCount(state.type());
 }
 
 } // namespace zc
