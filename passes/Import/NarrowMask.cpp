@@ -3,6 +3,7 @@
 
 #include "dialects/Train/Ops/OpSupport.h"
 #include "mlir/IR/Matchers.h"
+#include "passes/Import/MaskParts.h"
 
 using namespace mlir;
 using namespace zc::train;
@@ -30,11 +31,7 @@ static DenseElementsAttr splatOf(Value value) {
              : DenseElementsAttr();
 }
 
-static bool isTrue(Value value) {
-  DenseElementsAttr constant = splatOf(value);
-  return constant && constant.getElementType().isInteger(1) &&
-         constant.getSplatValue<bool>();
-}
+static bool isTrue(Value value) { return matchNumber(value).value_or(0) != 0; }
 
 /// Whether the dim of queries is repeated.
 static bool repeatsQueries(BroadcastOp op) {

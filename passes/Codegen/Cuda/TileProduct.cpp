@@ -6,11 +6,13 @@
 //===----------------------------------------------------------------------===//
 #include "passes/Codegen/Cuda/TileProduct.h"
 
+#include "dialects/Train/Ops/OpSupport.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
+using zc::train::isNarrow;
 
 namespace zc::cuda {
 
@@ -24,10 +26,6 @@ static constexpr int64_t kChunk = 4;
 static constexpr int64_t kWarpRows = 64, kWarpColumns = 32;
 static constexpr int64_t kMatrixRows = 16, kMatrixColumns = 8, kDepth = 16;
 static constexpr unsigned kSharedSpace = 3;
-
-static bool isNarrow(Type element) {
-  return element.isBF16() || element.isF16();
-}
 
 TileProduct::TileProduct(Type element, Type result, int64_t rows,
                          int64_t columns, int64_t leftWidth, int64_t rightWidth)
@@ -240,13 +238,19 @@ static SmallVector<Value> ownPlaces(DeviceCode &code, Value number,
   return places;
 }
 
+/// The rows and the columns of the tile that the thread has.
+std::pair<SmallVector<Value>, SmallVector<Value>>
+TileProduct::ownElements(DeviceCode &code, Step &step) const {
+  int64_t across = tileColumns / kOwn;
+  return {
+      ownPlaces(code, code.div(step.thread, across), tileRows, step.leftAlong),
+      ownPlaces(code, code.rem(step.thread, across), tileColumns,
+                step.rightAlong)};
+}
+
 SmallVector<Value> TileProduct::multiplyElements(DeviceCode &code, Step &step,
                                                  ValueRange sums) {
-  int64_t across = tileColumns / kOwn;
-  auto rows =
-      ownPlaces(code, code.div(step.thread, across), tileRows, step.leftAlong);
-  auto columns = ownPlaces(code, code.rem(step.thread, across), tileColumns,
-                           step.rightAlong);
+  const auto own = ownElements(code, step);
   auto load = [&](Value tile, bool along, Value place, Value depth) {
     return along ? code.load(tile, {place, depth})
                  : code.load(tile, {depth, place});
@@ -258,9 +262,9 @@ SmallVector<Value> TileProduct::multiplyElements(DeviceCode &code, Step &step,
         for (int64_t turn = 0; turn < kChunk; ++turn) {
           Value depth = code.add(first, turn);
           SmallVector<Value> a, b;
-          for (Value row : rows)
+          for (Value row : own.first)
             a.push_back(load(step.left, step.leftAlong, row, depth));
-          for (Value column : columns)
+          for (Value column : own.second)
             b.push_back(load(step.right, step.rightAlong, column, depth));
           for (int64_t i = 0; i < kOwn; ++i)
             for (int64_t j = 0; j < kOwn; ++j) {
@@ -276,11 +280,7 @@ SmallVector<Value> TileProduct::multiplyElements(DeviceCode &code, Step &step,
 
 void TileProduct::writeElements(DeviceCode &code, Step &step, ValueRange sums,
                                 Writer write) {
-  int64_t across = tileColumns / kOwn;
-  auto rows =
-      ownPlaces(code, code.div(step.thread, across), tileRows, step.leftAlong);
-  auto columns = ownPlaces(code, code.rem(step.thread, across), tileColumns,
-                           step.rightAlong);
+  const auto [rows, columns] = ownElements(code, step);
   for (int64_t i = 0; i < kOwn; ++i) {
     SmallVector<Value> elements;
     for (int64_t j = 0; j < kOwn; ++j)
@@ -349,26 +349,25 @@ SmallVector<Value> TileProduct::multiplyMatrices(DeviceCode &code, Step &step,
     return LLVM::BitcastOp::create(builder, code.loc,
                                    VectorType::get({2}, element), word);
   };
+  // `free` counts along the dim that stays, `summed` along the other.
+  auto load = [&](Value tile, bool sumsAlong, Value free, Value summed) {
+    return sumsAlong ? loadMatrices(code, tile, code.add(free, within), summed,
+                                    /*transposed=*/false)
+                     : loadMatrices(code, tile, code.add(summed, within), free,
+                                    /*transposed=*/true);
+  };
   for (int64_t depth = 0; depth < stepSize(); depth += kDepth) {
     SmallVector<SmallVector<Value>> a, b;
     for (int64_t row = 0; row < kWarpRows; row += kMatrixRows) {
       Value free = code.add(code.add(firstRow, row), odd);
       Value summed = code.add(high, depth);
-      a.push_back(step.leftAlong
-                      ? loadMatrices(code, step.left, code.add(free, within),
-                                     summed, false)
-                      : loadMatrices(code, step.left, code.add(summed, within),
-                                     free, true));
+      a.push_back(load(step.left, step.leftAlong, free, summed));
     }
     for (int64_t column = 0; column < kWarpColumns;
          column += 2 * kMatrixColumns) {
       Value free = code.add(code.add(firstColumn, column), high);
       Value summed = code.add(odd, depth);
-      b.push_back(step.rightAlong
-                      ? loadMatrices(code, step.right, code.add(free, within),
-                                     summed, false)
-                      : loadMatrices(code, step.right, code.add(summed, within),
-                                     free, true));
+      b.push_back(load(step.right, step.rightAlong, free, summed));
     }
     int64_t across = kWarpColumns / kMatrixColumns;
     for (auto [i, left] : llvm::enumerate(a))

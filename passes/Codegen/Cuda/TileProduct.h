@@ -64,6 +64,8 @@ private:
   int64_t padding() const;
   mlir::Type sumType() const;
   mlir::Value shareTile(DeviceCode &code, bool sumsAlong, int64_t extent);
+  std::pair<llvm::SmallVector<mlir::Value>, llvm::SmallVector<mlir::Value>>
+  ownElements(DeviceCode &code, Step &step) const;
   llvm::SmallVector<mlir::Value> multiply(DeviceCode &code, Step &step,
                                           mlir::ValueRange sums);
   llvm::SmallVector<mlir::Value> multiplyElements(DeviceCode &code, Step &step,
