@@ -44,7 +44,11 @@ class WidenedHead {
 public:
   explicit WidenedHead(const NarrowAttentionHead &head)
       : head(head), next(head.scratch) {
-    wide = {head.queries, head.keys, head.width, head.scale, head.causal};
+    wide.queries = head.queries;
+    wide.keys = head.keys;
+    wide.width = head.width;
+    wide.scale = head.scale;
+    wide.causal = head.causal;
     wide.q = widened(head.q, head.queries);
     wide.k = widened(head.k, head.keys);
     wide.v = widened(head.v, head.keys);
@@ -113,7 +117,7 @@ private:
 
   const NarrowAttentionHead &head;
   float *next;
-  AttentionHead wide;
+  AttentionHead wide = {};
 };
 
 AttentionFunctions wideFunctions() {

@@ -62,9 +62,8 @@ static inline int64_t attentionScratchFloats(int64_t queries, int64_t keys,
 
 /// Floats of scratch memory that a head in bfloat16 needs with AMX: packed
 /// factors, and of a block of queries the scores of all keys.
-static inline int64_t narrowScratchFloats(int64_t queries, int64_t keys,
-                                          int64_t width, bool backward) {
-  (void)queries; // a block of them at a time
+static inline int64_t narrowScratchFloats(int64_t keys, int64_t width,
+                                          bool backward) {
   int64_t block = kAttentionBlock, columns = attentionRoundUp(width, 32);
   int64_t rows = attentionRoundUp(keys, 32);
   if (!backward) // k, v; of a block q, scores, probabilities, the result
