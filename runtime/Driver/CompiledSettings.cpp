@@ -1,6 +1,7 @@
 #include "runtime/Driver/CompiledSettings.h"
 #include "runtime/Plan/Order/Versions.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace zc {
@@ -57,6 +58,13 @@ const std::string *findText(const NamedTexts &texts, const std::string &name) {
     if (each == name)
       return &text;
   return nullptr;
+}
+
+void eraseText(NamedTexts &texts, const std::string &name) {
+  texts.erase(
+      std::remove_if(texts.begin(), texts.end(),
+                     [&](const auto &each) { return each.first == name; }),
+      texts.end());
 }
 
 bool meanTheSame(const std::string &left, const std::string &right) {

@@ -20,6 +20,9 @@ std::vector<std::string> listCompiledChanges(const TrainState &saved,
 /// The text of that name; null: there is none.
 const std::string *findText(const NamedTexts &texts, const std::string &name);
 
+/// Removes all texts of that name.
+void eraseText(NamedTexts &texts, const std::string &name);
+
 /// Texts are equal, or as numbers: "1e-3" and "0.001" are the same.
 bool meanTheSame(const std::string &left, const std::string &right);
 

@@ -93,12 +93,7 @@ Status Trainer::prepare() {
   state.options = options.record;
   for (const auto &[name, value] : options.settings)
     if (!settings.count(name))
-      state.options.erase(std::remove_if(state.options.begin(),
-                                         state.options.end(),
-                                         [&name = name](const auto &each) {
-                                           return each.first == name;
-                                         }),
-                          state.options.end());
+      eraseText(state.options, name);
   state.compiled = describeCompiled(artifact().manifest());
   best = checkpoints.isResumed()
              ? BestSoFar::read(checkpoints.folder(), bestMetric(), state.step)
@@ -186,7 +181,7 @@ Status Trainer::chooseSettings() {
   return checkSettings(artifact(), settings);
 }
 
-/// Checks all that can be checked before the artifact's memory is there.
+/// Fails where a log or a trace would replace a file that is none.
 Status Trainer::checkWritten() {
   if (!options.log.empty() && options.log != kStandardOutput) {
     ZC_RETURN_IF_ERROR(checkParentExists(options.log));
@@ -197,6 +192,7 @@ Status Trainer::checkWritten() {
              : checkIsJson(options.trace, "trace", "traceEvents");
 }
 
+/// Checks all that can be checked before the artifact's memory is there.
 Status Trainer::openFiles() {
   if (artifact().manifest().mode() != "train")
     return makeError(StatusCode::InvalidArgument, "'", options.artifact,
@@ -218,15 +214,10 @@ Status Trainer::openFiles() {
 static NamedTexts listHyperparameters(const TrainState &state) {
   NamedTexts all = state.options;
   for (const auto &each : state.compiled)
-    if (std::none_of(all.begin(), all.end(), [&](const auto &given) {
-          return given.first == each.first;
-        }))
+    if (!findText(all, each.first))
       all.push_back(each);
   for (const char *file : {"log", "tensorboard", "log-every", "folder"})
-    all.erase(
-        std::remove_if(all.begin(), all.end(),
-                       [&](const auto &each) { return each.first == file; }),
-        all.end());
+    eraseText(all, file);
   all.emplace_back("seed", std::to_string(state.seed));
   all.emplace_back("batch", std::to_string(state.batch));
   return all;

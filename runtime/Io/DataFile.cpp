@@ -20,8 +20,7 @@ static std::string nameOf(const std::string &file) {
   return file.substr(0, file.size() - kSuffix.size());
 }
 
-/// Whether it may stand for several files.
-static bool isPattern(const std::string &path) {
+bool isPattern(const std::string &path) {
   return path.find_first_of("*?[") != std::string::npos;
 }
 

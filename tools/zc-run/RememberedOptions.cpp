@@ -1,4 +1,6 @@
 #include "tools/zc-run/RememberedOptions.h"
+#include "runtime/Driver/CompiledSettings.h"
+#include "runtime/Io/DataFile.h"
 
 #include <charconv>
 #include <cmath>
@@ -53,8 +55,7 @@ static std::string placeOf(const std::string &path, const std::string &folder) {
   if (path == "-" || folder.empty() || fs::path(path).is_absolute() ||
       fs::equivalent(folder, ".", error))
     return path;
-  if (path.find_first_of("*?[") != std::string::npos &&
-      !fs::exists(path, error))
+  if (isPattern(path) && !fs::exists(path, error))
     return fs::is_directory(folder, error) ? escaped(folder) + "/" + path
                                            : path;
   const std::string there = folder + "/" + path;
@@ -64,17 +65,15 @@ static std::string placeOf(const std::string &path, const std::string &folder) {
 std::set<std::string> takeOver(CLI::App &command,
                                const NamedTexts &remembered) {
   std::set<std::string> taken;
-  std::string folder;
-  for (const auto &[name, text] : remembered)
-    if (name == kFolder)
-      folder = text;
+  const std::string *folder = findText(remembered, kFolder);
   for (const char *name : kRemembered)
     for (const auto &[each, text] : remembered) {
       CLI::Option *option = find(command, name);
       if (each != name || !option || option->count() ||
           isReplaced(command, name))
         continue;
-      option->add_result(isPath(name) ? placeOf(text, folder) : text);
+      option->add_result(isPath(name) ? placeOf(text, folder ? *folder : "")
+                                      : text);
       option->run_callback();
       taken.insert(name);
     }

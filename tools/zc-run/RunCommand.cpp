@@ -1,5 +1,6 @@
 // `zc run`.
 #include "runtime/Base/Usage.h"
+#include "runtime/Driver/CompiledSettings.h"
 #include "runtime/Driver/EvaluationMetrics.h"
 #include "runtime/Driver/SandboxOptions.h"
 #include "runtime/Driver/StreamedBatches.h"
@@ -280,16 +281,12 @@ void checkStream(const CLI::App &app, const TrainOptions &options) {
 /// A checkpoint is written by the artifact's code: it may not say which files a
 /// sandbox lets it open.
 void dropPaths(NamedTexts &remembered) {
-  auto isPath = [](const auto &each) {
-    for (const char *name :
-         {"data", "eval-data", "log", "tensorboard", "trace", "init-from",
-          "offload-dir", "replica-dir", "checkpoint", "folder"})
-      if (each.first == name || each.first == std::string("--") + name)
-        return true;
-    return false;
-  };
-  remembered.erase(std::remove_if(remembered.begin(), remembered.end(), isPath),
-                   remembered.end());
+  for (const std::string name :
+       {"data", "eval-data", "log", "tensorboard", "trace", "init-from",
+        "offload-dir", "replica-dir", "checkpoint", "folder"}) {
+    eraseText(remembered, name);
+    eraseText(remembered, "--" + name);
+  }
 }
 
 /// Takes over the options of a resumed run from its checkpoint.
