@@ -177,10 +177,31 @@ int64_t smallestDivisor(int64_t size, int64_t atLeast) {
   return size;
 }
 
+int64_t countElements(Value value) {
+  return cast<ShapedType>(value.getType()).getNumElements();
+}
+
+bool isInnermostOf(const DimClasses &classes, int id, Value value) {
+  int64_t rank = cast<ShapedType>(value.getType()).getRank();
+  return rank > 0 && classes.classOf(value, rank - 1) == id;
+}
+
 bool isInnermost(const DimClasses &classes, int id) {
   return llvm::any_of(classes.values(), [&](const auto &item) {
-    int64_t rank = cast<ShapedType>(item.first.getType()).getRank();
-    return rank > 0 && classes.classOf(item.first, rank - 1) == id;
+    return isInnermostOf(classes, id, item.first);
+  });
+}
+
+/// The same of a value that matters: a number for each row of another one is
+/// few bytes beside these rows.
+bool isInnermostOfLarge(const DimClasses &classes, int id) {
+  constexpr int64_t kFew = 64;
+  int64_t largest = 0;
+  for (const auto &item : classes.values())
+    largest = std::max(largest, countElements(item.first));
+  return llvm::any_of(classes.values(), [&](const auto &item) {
+    return isInnermostOf(classes, id, item.first) &&
+           countElements(item.first) * kFew >= largest;
   });
 }
 
@@ -252,7 +273,7 @@ KernelSplit chooseSplit(Block &body, BlockChooser blockOf) {
   DimClasses classes(body);
   SmallVector<int> candidates = findCandidates(classes, body);
   auto blocks = llvm::map_to_vector(candidates, [&](int id) {
-    return blockOf(classes.size(id), isInnermost(classes, id));
+    return blockOf(classes.size(id), isInnermostOfLarge(classes, id));
   });
   return makeSplit(classes, candidates, blocks);
 }
