@@ -31,7 +31,18 @@ static ArrayRef<int64_t> shapeOfResult(Operation *op) {
 }
 
 static bool isLoopOp(Operation *op) {
-  return isa<ElementwiseOpInterface>(op) || isMovedRead(op);
+  return isa<ElementwiseOpInterface>(op) || isMovedRead(op) ||
+         isJoinOfHalves(op);
+}
+
+/// Whether loops compute `op` for a half that they join, of another shape than
+/// theirs.
+static bool isOfHalf(Operation *op) {
+  if (!op->hasOneUse())
+    return false;
+  Operation *user = *op->getUsers().begin();
+  return isJoinOfHalves(user) ||
+         (isLoopOp(user) && !isa<BroadcastOp>(user) && isOfHalf(user));
 }
 
 /// A transpose that keeps the innermost dim reads whole rows: cheap in a loop.
@@ -85,11 +96,16 @@ bool RegionGrouping::isRepeated(Operation *op, Operation *user) {
   return false;
 }
 
+/// Whether each reader of a widened value widens it again.
+static bool isRepeatedWidening(Operation *op) {
+  return isWidening(op) && llvm::all_of(op->getUsers(), isLoopOp);
+}
+
 /// The users of `op`; in place of one that is repeated, those that repeat it.
 static SmallVector<Operation *> findReaders(Operation *op) {
   SmallVector<Operation *> readers;
   for (Operation *user : op->getUsers())
-    if (user->hasAttr(kRepeatedAttr))
+    if (user->hasAttr(kRepeatedAttr) || isRepeatedWidening(user))
       llvm::append_range(readers, findReaders(user));
     else
       readers.push_back(user);
@@ -144,7 +160,7 @@ int RegionGrouping::findGroupToJoin(Operation *op) {
   bool fits = group.ops.size() < kMaxRegionOps &&
               (!parts || parts->partOf(root) == parts->partOf(op));
   if (isLoopOp(root))
-    fits = fits && shapeOfResult(root) == shapeOfResult(op);
+    fits = fits && (shapeOfResult(root) == shapeOfResult(op) || isOfHalf(op));
   else
     fits = fits && mayFeedReduction(op, root) &&
            llvm::all_of(findReaders(op), [&](Operation *user) {
