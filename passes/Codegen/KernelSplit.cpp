@@ -269,6 +269,19 @@ KernelSplit chooseSplit(Block &body) {
   return makeSplit(classes, candidates, chooseBlocks(classes, candidates));
 }
 
+KernelSplit chooseRowSplit(Block &body, int64_t elements) {
+  DimClasses classes(body);
+  SmallVector<int> candidates = findCandidates(classes, body);
+  int64_t row = countElements(body.getTerminator()->getOperand(0));
+  for (int id : candidates)
+    row /= classes.size(id);
+  SmallVector<int64_t> blocks(candidates.size(), 1);
+  if (!candidates.empty())
+    blocks.back() = largestDivisor(classes.size(candidates.back()),
+                                   std::max<int64_t>(elements / row, 1));
+  return makeSplit(classes, candidates, blocks);
+}
+
 KernelSplit chooseSplit(Block &body, BlockChooser blockOf) {
   DimClasses classes(body);
   SmallVector<int> candidates = findCandidates(classes, body);

@@ -49,6 +49,10 @@ KernelSplit chooseSplit(mlir::Block &body);
 /// `innermost`: it is the last dim of some value.
 using BlockChooser = llvm::function_ref<int64_t(int64_t size, bool innermost)>;
 
+/// The same with blocks of neighbouring rows, which are never cut: as many of
+/// about `elements` in all.
+KernelSplit chooseRowSplit(mlir::Block &body, int64_t elements);
+
 /// The same with blocks as `blockOf` says.
 KernelSplit chooseSplit(mlir::Block &body, BlockChooser blockOf);
 

@@ -96,8 +96,7 @@ bool RegionGrouping::isRepeated(Operation *op, Operation *user) {
   return false;
 }
 
-/// Whether each reader of a widened value widens it again.
-static bool isRepeatedWidening(Operation *op) {
+bool RegionGrouping::isRepeatedWidening(Operation *op) {
   return isWidening(op) && llvm::all_of(op->getUsers(), isLoopOp);
 }
 
@@ -105,7 +104,8 @@ static bool isRepeatedWidening(Operation *op) {
 static SmallVector<Operation *> findReaders(Operation *op) {
   SmallVector<Operation *> readers;
   for (Operation *user : op->getUsers())
-    if (user->hasAttr(kRepeatedAttr) || isRepeatedWidening(user))
+    if (user->hasAttr(kRepeatedAttr) ||
+        RegionGrouping::isRepeatedWidening(user))
       llvm::append_range(readers, findReaders(user));
     else
       readers.push_back(user);

@@ -41,6 +41,10 @@ public:
   /// Whether the region of `user` computes its operand `op` itself.
   static bool isRepeated(mlir::Operation *op, mlir::Operation *user);
 
+  /// Whether `op` widens floats of 16 bits, and each of its readers does so
+  /// itself: it reads nothing for anybody else.
+  static bool isRepeatedWidening(mlir::Operation *op);
+
 private:
   void place(mlir::Operation *op);
   int findGroupToJoin(mlir::Operation *op);

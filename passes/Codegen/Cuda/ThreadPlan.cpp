@@ -1,6 +1,7 @@
 //===- ThreadPlan.cpp - a kernel's work among GPU threads -----------------===//
 #include "passes/Codegen/Cuda/ThreadPlan.h"
 
+#include "passes/Analysis/LoopNests.h"
 #include "passes/Codegen/Cuda/ScatterLoop.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -49,7 +50,17 @@ static int64_t largestOperand(Block &body) {
   return largest;
 }
 
+/// Elements of the rows that a team has whose halves change places.
+static constexpr int64_t kRowElements = 2048;
+
+bool readsHalves(Block &body) {
+  return llvm::any_of(body.without_terminator(),
+                      [](Operation &op) { return isJoinOfHalves(&op); });
+}
+
 KernelSplit chooseTeamSplit(Block &body) {
+  if (readsHalves(body))
+    return chooseRowSplit(body, kRowElements);
   bool narrow =
       hasNarrowResults(body) || llvm::any_of(body.getArgumentTypes(), isNarrow);
   bool isSmall = largestOperand(body) < kManyElements;
