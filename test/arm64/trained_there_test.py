@@ -118,6 +118,32 @@ class Moved(Both):
         np.testing.assert_allclose(*losses, rtol=2e-6)
 
 
+class EveryProcessor(Both):
+    """Code for each processor that the guide names, on one that has all
+    instructions, against x86-64's losses."""
+
+    def test_trains(self):
+        there = self.folder / "zc-run"
+        there.write_text(THERE.read_text().replace("-cpu cortex-a76",
+                                                   "-cpu max"))
+        there.chmod(0o755)
+        fixture = Fixture("cnn")
+        spread = fixture.reference["optimizers"]["adamw"]["loss_spread"]
+        for arch in ("armv8-a", "armv8.2-a", "cortex-a72", "cortex-a76",
+                     "neoverse-n1", "neoverse-v1", "apple-m1"):
+            artifact = ZcTest.compile(self, fixture, "adamw", "--cpu-arch",
+                                      f"{arch},x86-64-v3", "--cpu-threads", 1)
+            losses = []
+            for tool in ({"tool": there}, {}):
+                log = self.folder / "log.jsonl"
+                self.zc("run", artifact, "--data", fixture.data, "--steps", 4,
+                        "--no-shuffle", "--log", log, **tool)
+                losses.append(self.losses(log))
+            np.testing.assert_allclose(
+                *losses, err_msg=arch,
+                rtol=max(train_test.FLOOR, train_test.MULTIPLE * spread))
+
+
 class Refused(ZcTest):
 
     def refused(self, arch, *patterns):

@@ -167,19 +167,21 @@ class Turn:
         self.process.communicate()
 
 
-def measure_turns(case, seconds):
-    """Prints the medians of both ways and their ratio."""
+def start_turns(case):
+    """Both ways, warmed up, which stand still."""
     many = 10**6
-    ways = [Turn([*case.run(many), "--log", "-"], case.folder),
+    return [Turn([*case.run(many), "--log", "-"], case.folder),
             Turn([case.options.program, case.folder / "step.zca", many, "each"],
                  case.folder)]
+
+
+def measure_turns(ways, seconds):
+    """Prints the medians of both ways and their ratio."""
     times = [[], []]
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         for i in (0, 1, 1, 0):
             times[i].append(ways[i].step())
-    for way in ways:
-        way.end()
     ran, by_c = map(statistics.median, times)
     print(f"{len(times[0])} steps each: zc run {1e3 * ran:.1f} ms, libzc "
           f"{1e3 * by_c:.1f} ms, ratio {by_c / ran:.4f}; of the least "
@@ -201,7 +203,12 @@ def run_turns(options):
         options.program = build_program(options, pathlib.Path(name))
         make = make_gpt2 if options.large else make_small
         folder = options.artifact or pathlib.Path(name) / "case"
-        measure_turns(Case(options, make, 0, folder), options.turns)
+        ways = start_turns(Case(options, make, 0, folder))
+        try:
+            measure_turns(ways, options.turns)
+        finally:
+            for way in ways:
+                way.end()
 
 
 def main():

@@ -24,6 +24,8 @@ LINKED = (("libprotobuf-dev", True), ("zlib1g-dev", True), ("nlohmann-json3-dev"
           ("libstdc++-12-dev", True), ("libcli11-dev", True),
           ("libmlir-22-dev", False))
 COMMON = pathlib.Path("/usr/share/common-licenses")
+# File there: how a licence begins that it is the text of.
+COMMON_OF = {"Apache-2.0": "Apache-2.0", "GPL-3": "GPL-3.0"}
 
 
 class Component:
@@ -72,18 +74,16 @@ def _onnx(build):
     return Component("onnx", version, "Apache-2.0", [COMMON / "Apache-2.0"])
 
 
-def write_texts(parts, folder):
-    """The parts' licences as NAME.txt, and those of Debian's common ones that
-    these name, which other systems do not have. Returns the files."""
+def write_texts(parts, folder, is_debian=False):
+    """The parts' licences as NAME.txt, and those texts in full that Debian's
+    files only name, which other systems do not have. Returns the files."""
     folder.mkdir(parents=True, exist_ok=True)
-    common, made = set(), []
+    made = []
     for part in parts:
-        text = "".join(each.read_text() for each in part.texts)
-        common |= set(re.findall(rf"{COMMON}/([A-Za-z0-9.-]*[A-Za-z0-9])", text))
         made.append(folder / f"{part.name}.txt")
-        made[-1].write_text(text)
-    for name in sorted(common):
-        if (COMMON / name).exists():
+        made[-1].write_text("".join(each.read_text() for each in part.texts))
+    for name, start in () if is_debian else COMMON_OF.items():
+        if any(part.licence.startswith(start) for part in parts):
             made.append(folder / "common" / name)
             made[-1].parent.mkdir(exist_ok=True)
             made[-1].write_bytes((COMMON / name).read_bytes())

@@ -111,7 +111,7 @@ def _document(name, tree, version, build):
     text = COPYRIGHT
     if name in CONTAINING:
         parts = components.components_of({}, build, name == "zc")
-        components.write_texts(parts, documents / "licenses")
+        components.write_texts(parts, documents / "licenses", is_debian=True)
         (documents / "zc.spdx.json").write_text(
             sbom.write(name, version, "Apache-2.0", parts))
         text += LINKED + "".join(f" {each.name} {each.version}: {each.licence}\n"
@@ -134,14 +134,15 @@ def _finish(name, tree, version, place, own, build):
             path.chmod(0o755)
 
 
-def build_debs(build, output, place, version):
-    """Writes the packages; their paths."""
+def build_debs(build, output, place, version, is_quick):
+    """Writes the packages; their paths. is_quick: compresses nothing."""
     trees = _trees(build, place)
     own = trees["zc-runtime"] / "usr" / "lib"
     targets = []
     for name, tree in trees.items():
         _finish(name, tree, version, place, own, build)
         target = output / f"{name}_{version}_{PACKAGES[name][0]}.deb"
-        elf.output("dpkg-deb", "--root-owner-group", "--build", tree, target)
+        elf.output("dpkg-deb", "--root-owner-group",
+                   *(["-Znone"] if is_quick else []), "--build", tree, target)
         targets.append(target)
     return targets

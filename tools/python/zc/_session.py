@@ -247,7 +247,12 @@ class Session:
     def select(self, samples: Sequence[int]) -> None:
         """Which samples the next steps take, counted from 0, `batch` for each:
         of files, or of inputs that hold more. Without, they follow in order."""
-        chosen = np.ascontiguousarray(samples, dtype=np.int64)
+        chosen = np.asarray(samples)
+        if chosen.size and chosen.dtype.kind not in "iu":
+            raise InvalidArgumentError(
+                f"samples are numbers of samples, not {chosen.dtype.name}; of "
+                "a mask, np.flatnonzero() gives them", "ZC_INVALID_ARGUMENT")
+        chosen = np.ascontiguousarray(chosen, dtype=np.int64)
         self._check(LIB.zc_select(
             self._handle, chosen.ctypes.data_as(ctypes.POINTER(ctypes.c_int64)),
             chosen.size))
