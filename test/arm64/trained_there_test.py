@@ -9,6 +9,7 @@ ZC_BIN_DIR: the compiler's folder; ZC_ARM64_DIR: what tools/arm64 built.
 import json
 import os
 import pathlib
+import re
 import sys
 import unittest
 
@@ -161,6 +162,16 @@ class Refused(ZcTest):
         """The emulated Cortex-A76 multiplies no bfloat16."""
         self.refused("neoverse-v1", "code for 'neoverse-v1' cannot run here",
                      "instruction set 'fp16fml', which this CPU lacks")
+
+    def test_needs_nothing_but_the_system(self):
+        """As ldd tells of programs of one's own machine."""
+        build = THERE.parents[1]
+        for path in (build / "bin" / "zc-run", build / "lib" / "libzc.so"):
+            listed = self.command("readelf", "-d", path)
+            needed = set(re.findall(r"NEEDED.*\[(.*)\]", listed))
+            self.assertLessEqual(needed, {
+                "libc.so.6", "libm.so.6", "libgcc_s.so.1", "libstdc++.so.6",
+                "ld-linux-aarch64.so.1"}, path)
 
     def test_doctor(self):
         done = json.loads(self.zc("doctor", "--quick", "--json", tool=THERE))
