@@ -22,7 +22,7 @@ import train_test  # noqa: E402: found by the line above
 from precision_test import MULTIPLE as HALF_MULTIPLE  # noqa: E402
 from zctest import Fixture, ZcTest, latest_step, read_log  # noqa: E402
 
-THERE = pathlib.Path(os.environ["ZC_ARM64_DIR"]) / "emulated" / "zc-run"
+THERE = pathlib.Path(os.environ["ZC_ARM64_DIR"]).resolve() / "emulated" / "zc-run"
 ARCHS = ["--cpu-arch", "armv8.2-a,x86-64-v3"]
 
 
