@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <glob.h>
+#include <sys/stat.h>
 
 namespace zc {
 
@@ -35,7 +36,7 @@ Result<DataFile> DataFile::open(const std::string &path, int tokenBits) {
   if (isTokenPath(path) && !fs::is_directory(path, error)) {
     ZC_ASSIGN_OR_RETURN(data.theTokens, openTokenFiles(path, tokenBits));
     for (const TokenShard &shard : data.theTokens)
-      data.theFiles.push_back(shard.file->path());
+      data.addToFiles(shard.file->path());
     return data;
   }
   if (fs::is_directory(path, error)) {
@@ -53,6 +54,30 @@ Result<DataFile> DataFile::open(const std::string &path, int tokenBits) {
                      "NAME.npy for every input");
   ZC_RETURN_IF_ERROR(opened);
   return data;
+}
+
+void DataFile::addToFiles(const std::string &path) {
+  struct stat info;
+  Extent extent;
+  if (::stat(path.c_str(), &info) == 0)
+    extent = {info.st_dev, info.st_ino, info.st_size};
+  theFiles.push_back(path);
+  extents.push_back(extent);
+}
+
+/// A file that another one has replaced under its name is whole.
+Status DataFile::checkUncut() const {
+  for (size_t i = 0; i < theFiles.size(); ++i) {
+    struct stat now;
+    const Extent &then = extents[i];
+    if (::stat(theFiles[i].c_str(), &now) == 0 && now.st_dev == then.device &&
+        now.st_ino == then.inode && now.st_size < then.bytes)
+      return makeError(StatusCode::IoError, "'", theFiles[i],
+                       "' was cut short while it was read, from ", then.bytes,
+                       " to ", now.st_size,
+                       " bytes; put it back and leave it as it is");
+  }
+  return Status();
 }
 
 std::string DataFile::doubt() const {
@@ -100,7 +125,7 @@ Status DataFile::addFile(const std::string &name, const std::string &path) {
   ZC_ASSIGN_OR_RETURN(auto file, MappedFile::open(path));
   ZC_RETURN_IF_ERROR(
       add(name, parseNpy(file->bytes(), file), "'" + path + "'", theArrays));
-  theFiles.push_back(path);
+  addToFiles(path);
   return Status();
 }
 
@@ -139,7 +164,7 @@ Status DataFile::openSeveral() {
 Status DataFile::openArchive(const std::string &path, Arrays &arrays) {
   ZC_ASSIGN_OR_RETURN(ZipReader reader, ZipReader::open(path));
   auto zip = std::make_shared<ZipReader>(std::move(reader));
-  theFiles.push_back(path);
+  addToFiles(path);
   for (const ZipEntry &entry : zip->entries()) {
     std::string name = nameOf(entry.name);
     if (name.empty())
