@@ -7,6 +7,7 @@ import unittest
 import numpy as np
 import onnx
 import onnxruntime
+from onnx import helper, numpy_helper
 
 from zctest import FIXTURES, Fixture, ZcTest, read_log
 
@@ -76,6 +77,46 @@ class Replaced(ZcTest):
                      (hidden, inner), (inner, hidden)):
             self.assertNotIn(f"tensor<{TOKENS * chosen}x{a}x{b}x",
                              step.read_text())
+
+    def as_onnx_runtimes(self):
+        """Mixtral, whose experts are calls of ONNX Runtime's."""
+        model = onnx.load(FIXTURES / "replaced/mixtral/model.onnx")
+        graph, nodes = model.graph, []
+        graph.initializer.append(
+            numpy_helper.from_array(np.array([-1, 4]), "all_tokens"))
+        for node in graph.node:
+            if node.domain != "ai.zc":
+                nodes.append(node)
+                continue
+            x, router, w1, w2 = node.input
+            names = [f"{node.output[0]}.{each}" for each in (
+                "router", "logits", "flat")]
+            nodes += [
+                helper.make_node("Transpose", [router], names[:1],
+                                 perm=[1, 0]),
+                helper.make_node("MatMul", [x, names[0]], names[1:2]),
+                helper.make_node("Reshape", [names[1], "all_tokens"],
+                                 names[2:]),
+                helper.make_node(
+                    "MoE", [x, names[2], w1, "", w2], node.output[:1],
+                    domain="com.microsoft", k=2, activation_type="swiglu",
+                    swiglu_fusion=2, normalize_routing_weights=1)]
+        del graph.node[:], model.functions[:]
+        graph.node.extend(nodes)
+        model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+        path = self.folder / "runtime.onnx"
+        onnx.save(model, path)
+        return path
+
+    def test_onnx_runtimes_experts(self):
+        """On one rank and on many, PyTorch's losses."""
+        model = self.as_onnx_runtimes()
+        self.check("mixtral", "sgd", model=model)
+        self.check_work("mixtral", model)
+        for mesh, ranks in (("ep=4", 4), ("dp=2,ep=2", 4), ("ep=2,tp=2", 4)):
+            with self.subTest(mesh=mesh):
+                self.check("mixtral", "adamw", "--mesh", mesh, ranks=ranks,
+                           model=model)
 
     def test_bodies_run_anywhere(self):
         """ONNX Runtime computes what zc does."""
