@@ -11,12 +11,14 @@ from onnx import helper, numpy_helper
 
 from zctest import FIXTURES, Fixture, ZcTest, read_log
 
-NAMES = ("mixtral", "qwen", "qwen3", "gpt_oss", "deepseek_v2", "deepseek_v3")
+NAMES = ("mixtral", "qwen", "qwen3", "olmoe", "gpt_oss", "deepseek_v2",
+         "deepseek_v3")
 # Layers with experts, and of each model experts, chosen and the sizes that a
 # matrix of an expert has.
 LAYERS = {"deepseek_v2": 1, "deepseek_v3": 1}
 SIZES = {"mixtral": (4, 2, 24, 32), "qwen": (6, 3, 24, 16),
-         "qwen3": (6, 3, 24, 16), "gpt_oss": (4, 2, 24, 24),
+         "qwen3": (6, 3, 24, 16), "olmoe": (8, 3, 24, 16),
+         "gpt_oss": (4, 2, 24, 24),
          "deepseek_v2": (8, 3, 24, 16), "deepseek_v3": (8, 3, 24, 16)}
 TOKENS = 48
 
@@ -44,7 +46,8 @@ class Replaced(ZcTest):
 
     def test_losses_without_replacing(self):
         """As transformers exports them, of batched_mm."""
-        for name in ("qwen3", "gpt_oss", "deepseek_v2", "deepseek_v3"):
+        for name in ("qwen3", "olmoe", "gpt_oss", "deepseek_v2",
+                     "deepseek_v3"):
             with self.subTest(name=name):
                 self.check(name, "adamw", model="batched.onnx")
                 self.check_work(name, "batched.onnx")
@@ -52,7 +55,8 @@ class Replaced(ZcTest):
     def test_ranks(self):
         for name, mesh, ranks in (
                 ("gpt_oss", "ep=2", 2), ("deepseek_v3", "dp=2,ep=2", 4),
-                ("deepseek_v2", "ep=4", 4), ("gpt_oss", "tp=2", 2)):
+                ("deepseek_v2", "ep=4", 4), ("gpt_oss", "tp=2", 2),
+                ("olmoe", "ep=4", 4)):
             with self.subTest(name=name, mesh=mesh):
                 self.check(name, "adamw", "--mesh", mesh, ranks=ranks)
 
