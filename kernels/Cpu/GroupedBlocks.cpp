@@ -9,8 +9,9 @@ namespace zc::kernels {
 namespace {
 
 // Rows of a task whose results wait beside c until they are spread over its
-// rows; their bytes and those of sums, which with the panels take less than a
-// second-level cache of the processors whose rule this is (2 MiB).
+// rows, as AMX's do, and of others; their bytes and those of sums, which with
+// the panels take less than a second-level cache of the processors whose rule
+// this is (2 MiB).
 constexpr int64_t kSpreadRows = 256, kRows = 512;
 constexpr int64_t kWaitingBytes = 1 << 20;
 
@@ -41,8 +42,9 @@ GroupedBlocks divideGroupedMatmul(const GroupedMatmulSpec &spec) {
   bool waits = narrow && product.a.dims[1] > panels.depth; // for more depth
   panels.keepsSums = false; // they are counted here
   int64_t rows = product.c.dims[0], columns = product.c.dims[1];
-  panels.rows = std::min(rows, spec.gradient ? kRows : kSpreadRows);
-  int64_t waiting = (spec.gradient ? 0 : elementBytes(spec.resultType)) +
+  bool spreads = !spec.gradient && panels.inTiles;
+  panels.rows = std::min(rows, spreads ? kSpreadRows : kRows);
+  int64_t waiting = (spreads ? elementBytes(spec.resultType) : 0) +
                     (waits ? int64_t(sizeof(float)) : 0);
   panels.columns = columns;
   if (waiting > 0)
@@ -56,7 +58,7 @@ GroupedBlocks divideGroupedMatmul(const GroupedMatmulSpec &spec) {
   int64_t kept = panels.rows * roundUp(panels.columns, kGroupedRowMultiple);
   if (waits)
     blocks.sumBytes = roundUp(kept * int64_t(sizeof(float)), 64);
-  if (!spec.gradient)
+  if (spreads)
     blocks.resultBytes = roundUp(kept * elementBytes(spec.resultType), 64);
   return blocks;
 }

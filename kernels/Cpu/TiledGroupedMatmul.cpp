@@ -152,7 +152,7 @@ private:
     int64_t step = roundUp(ceilDivide(task.depth, parts), 32);
     for (int64_t begin = 0; begin < task.depth; begin += step)
       addDepth(task, begin, std::min(step, task.depth - begin), mine);
-    if (spreads(task))
+    if (isScattered(task) && blocks.panels.inTiles)
       spread(task, mine.results);
     slots.give(slot);
   }
@@ -213,12 +213,20 @@ private:
     return {gathered, 1, lines};
   }
 
-  /// `count` elements of some rows, from `first` on.
+  /// `count` elements of some rows, from `first` on. Those some rows ahead are
+  /// asked for: processors foresee the lines of a row, but not the next row.
   void gather(const char *matrix, int64_t width, int64_t place, int64_t rows,
               int64_t first, int64_t count, char *to) const {
+    constexpr int64_t kAhead = 8, kLine = 64;
     const int32_t *row = experts.at(place);
-    for (int64_t i = 0; i < rows; ++i, to += count * size)
+    for (int64_t i = 0; i < rows; ++i, to += count * size) {
+      if (i + kAhead < rows) {
+        const char *soon = matrix + (row[i + kAhead] * width + first) * size;
+        for (int64_t at = 0; at < count * size; at += kLine)
+          __builtin_prefetch(soon + at);
+      }
       std::memcpy(to, matrix + (row[i] * width + first) * size, count * size);
+    }
   }
 
   /// The columns of an expert's matrix that are packed after those at `at`.
@@ -247,7 +255,9 @@ private:
     return c + expert * spec.inner * spec.columns * cSize;
   }
 
-  bool spreads(const Task &task) const {
+  /// Whether the rows of c do not lie one behind the other. Vectors put them
+  /// where they lie, AMX beside c.
+  bool isScattered(const Task &task) const {
     return !spec.gradient &&
            !experts.isRun(experts.begin(task.expert) + task.row, task.rows);
   }
@@ -262,15 +272,18 @@ private:
                  int64_t begin, const Scratch &mine) const {
     bool isFirst = begin == 0, isLast = begin + panels.depth == task.depth;
     int64_t waiting = waitingRow(task), inTask = column - task.column;
-    if (spreads(task)) {
+    int64_t first = experts.begin(task.expert) + task.row;
+    if (isScattered(task) && !blocks.panels.inTiles) {
+      panels.places = experts.at(first);
+      panels.c = c + column * cSize;
+      panels.cRow = columnCount;
+    } else if (isScattered(task)) {
       panels.c = mine.results + inTask * cSize;
       panels.cRow = waiting;
     } else {
-      char *base =
-          spec.gradient
-              ? matrixOf(task.expert) + task.row * columnCount * cSize
-              : c + *experts.at(experts.begin(task.expert) + task.row) *
-                        columnCount * cSize;
+      char *base = spec.gradient
+                       ? matrixOf(task.expert) + task.row * columnCount * cSize
+                       : c + *experts.at(first) * columnCount * cSize;
       panels.c = base + column * cSize;
       panels.cRow = columnCount;
     }
