@@ -78,6 +78,14 @@ class Experts(ZcTest):
         self.assertLess(comm["by_kind"]["gradients"]["bytes"],
                         1.01 * 2 * (ranks - 1) / ranks * shared + 1)
 
+    def test_traffic_of_micro_batches(self):
+        """Four exchanges a layer in each of them."""
+        comm, plain = (self.traffic(f"{axis}=2", "--accumulate", "2")
+                       for axis in ("ep", "dp"))
+        more = (comm["by_kind"]["activations"]["count"]
+                - plain["by_kind"].get("activations", {"count": 0})["count"])
+        self.assertEqual(more, 2 * 4 * LAYERS)
+
     def test_traffic_of_limited_rooms(self):
         """Four all-to-alls a layer, each (ep - 1) / ep of experts times
         capacity times the hidden size; 16 bits an element where these are what
