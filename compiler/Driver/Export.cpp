@@ -17,7 +17,6 @@
 
 using namespace zc;
 
-
 // A model file may have 2 GiB; above half of that, weights lie beside it.
 constexpr uint64_t kInlineLimit = uint64_t(1) << 30;
 

@@ -68,8 +68,7 @@ void zc::warnOfExport(Location location, const ModelFile &file) {
   warnOfFusedNorms(location, file.model.graph());
 }
 
-void zc::warnOfEvaluationMode(Location location,
-                              const proto::ModelProto &model,
+void zc::warnOfEvaluationMode(Location location, const proto::ModelProto &model,
                               const ModelImportOptions &options) {
   const proto::GraphProto &graph = model.graph();
   auto isDropout = [](const proto::NodeProto &node) {

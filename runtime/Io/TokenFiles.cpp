@@ -55,10 +55,9 @@ Status addShard(const std::string &name, int bits,
   shard.tokens = shard.file->bytes();
   ZC_RETURN_IF_ERROR(readHeader(shard, bits));
   if (!shards.empty() && shards.front().width != shard.width)
-    return makeError(StatusCode::InvalidArgument, "'", name,
-                     "' has tokens of ", shard.width, " bytes, '",
-                     shards.front().file->path(), "' of ",
-                     shards.front().width);
+    return makeError(StatusCode::InvalidArgument, "'", name, "' has tokens of ",
+                     shard.width, " bytes, '", shards.front().file->path(),
+                     "' of ", shards.front().width);
   shards.push_back(std::move(shard));
   return Status();
 }

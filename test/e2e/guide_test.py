@@ -24,12 +24,12 @@ BLOCK = re.compile(r"(?:<!-- not run: (?P<reason>[^>]+) -->\n)?"
                    re.MULTILINE | re.DOTALL)
 README = GUIDE.parents[1] / "README.md"
 TORCH = os.environ.get("ZC_TORCH_PYTHON")
-# What a reader has before a page's Python, besides the model of the first page.
+# Names that a page's Python takes for given, besides the first page's own.
 BEFORE = {
     "README": "images, classes = np.random.rand(8, 1, 8, 8), np.arange(8)\n",
     "python": "loader = [(torch.rand(64, 1, 8, 8), "
               "torch.randint(0, 10, (64,)))]\n"}
-# What a reader does with it then.
+# A reader's next lines.
 AFTER = {
     "recipes": """
 import subprocess
