@@ -166,13 +166,16 @@ Status BatchFeed::bindArray(Column &column, const NpyArray &array,
   const std::string whose = strCat(
       "'", data->path(), "': '", column.input->name(), "' is ", array.print());
   column.convert = findConverter(array, type.dtype());
-  if (!column.convert) {
+  if (!column.convert)
     column.convert =
         findMeantConverter(array, type.dtype(), column.input->is_label());
-    if (column.convert)
-      theNotes.push_back(
-          strCat(whose, ", which is converted to ", typeName(type.dtype())));
-  }
+  const NpyArray same = describeElements(type.dtype());
+  // NumPy has no bfloat16, so that nobody could bring such elements.
+  const bool isSame = same.itemSize == 0 || (array.kind == same.kind &&
+                                             array.itemSize == same.itemSize);
+  if (column.convert && !isSame)
+    theNotes.push_back(
+        strCat(whose, ", which is converted to ", typeName(type.dtype())));
   column.itemSize = array.itemSize;
   // Where samples are counted, any number is right.
   std::vector<int64_t> wanted = expected;

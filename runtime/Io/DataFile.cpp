@@ -1,10 +1,10 @@
 #include "runtime/Io/DataFile.h"
 #include "runtime/Base/File.h"
+#include "runtime/Io/DataPaths.h"
 #include "runtime/Plan/ZipFormat.h"
 #include "runtime/Plan/ZipReader.h"
 
 #include <filesystem>
-#include <glob.h>
 #include <sys/stat.h>
 
 namespace zc {
@@ -19,10 +19,6 @@ static std::string nameOf(const std::string &file) {
       file.compare(file.size() - kSuffix.size(), kSuffix.size(), kSuffix) != 0)
     return "";
   return file.substr(0, file.size() - kSuffix.size());
-}
-
-bool isPattern(const std::string &path) {
-  return path.find_first_of("*?[") != std::string::npos;
 }
 
 Result<DataFile> DataFile::open(const std::string &path, int tokenBits) {
@@ -43,7 +39,8 @@ Result<DataFile> DataFile::open(const std::string &path, int tokenBits) {
     ZC_RETURN_IF_ERROR(data.openFolder());
     return data;
   }
-  if (isPattern(path) && !fs::exists(path, error)) {
+  if (!fs::exists(path, error) &&
+      (isPattern(path) || listPaths(path).size() > 1)) {
     ZC_RETURN_IF_ERROR(data.openSeveral());
     return data;
   }
@@ -145,18 +142,14 @@ Status DataFile::openFolder() {
 }
 
 Status DataFile::openSeveral() {
-  glob_t found = {};
-  std::vector<std::string> paths;
-  if (::glob(thePath.c_str(), 0, nullptr, &found) == 0)
-    paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
-  ::globfree(&found);
-  if (paths.empty())
-    return makeError(StatusCode::NotFound, "no file matches '", thePath, "'");
-  for (const std::string &path : paths) {
-    Arrays &arrays = path == paths.front()
-                         ? theArrays
-                         : further.emplace_back(path, Arrays()).second;
-    ZC_RETURN_IF_ERROR(openArchive(path, arrays));
+  for (const std::string &each : listPaths(thePath)) {
+    ZC_ASSIGN_OR_RETURN(const std::vector<std::string> paths, expandPath(each));
+    for (const std::string &path : paths) {
+      Arrays &arrays = theFiles.empty()
+                           ? theArrays
+                           : further.emplace_back(path, Arrays()).second;
+      ZC_RETURN_IF_ERROR(openArchive(path, arrays));
+    }
   }
   return Status();
 }

@@ -10,9 +10,6 @@
 
 namespace zc {
 
-/// Whether a path may stand for several files.
-bool isPattern(const std::string &path);
-
 class DataFile {
 public:
   /// Opens an .npz, a folder of .npy files, or .bin files of tokens, which have
