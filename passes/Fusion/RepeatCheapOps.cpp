@@ -35,6 +35,14 @@ bool isElementwise(Operation *op) {
   return isa_and_nonnull<ElementwiseOpInterface>(op);
 }
 
+/// The buffers of these have a class of their own.
+bool isMarked(Operation *op) {
+  return llvm::any_of(ArrayRef<StringRef>{kGradientsAttr, kKeptGradientsAttr,
+                                          kStagingAttr, kLateAttr,
+                                          kOfOtherRanksAttr},
+                      [&](StringRef name) { return op->hasAttr(name); });
+}
+
 /// The narrower form crosses a reshape or a transpose, so that loops on its
 /// other side convert.
 class Conversions {
@@ -70,7 +78,8 @@ private:
   /// move(convert(x)) of a wider type as convert(move(x)).
   static void sink(ConvertOp op) {
     for (Operation *user : llvm::make_early_inc_range(op->getUsers())) {
-      if (!isMove(user) || !llvm::all_of(user->getUsers(), isElementwise))
+      if (!isMove(user) || isMarked(op) || isMarked(user) ||
+          !llvm::all_of(user->getUsers(), isElementwise))
         continue;
       OpBuilder builder(user);
       Value moved = moveAgain(builder, user, op.getInput());
@@ -86,7 +95,8 @@ private:
   /// moves as lead to loops.
   static void hoist(ConvertOp op) {
     Operation *move = op.getInput().getDefiningOp();
-    if (!isMoveOrCopies(move) || !move->hasOneUse())
+    if (!isMoveOrCopies(move) || !move->hasOneUse() || isMarked(op) ||
+        isMarked(move))
       return;
     Operation *origin = move;
     while (isMoveOrCopies(origin) && origin->hasOneUse())
@@ -182,14 +192,6 @@ private:
     unsigned ops = 0;
     return findSource(op, source, ops) && source &&
            bytesOf(source) <= bytesOf(op->getResult(0)) && isInMemory(source);
-  }
-
-  /// The buffers of these have a class of their own.
-  static bool isMarked(Operation *op) {
-    return llvm::any_of(ArrayRef<StringRef>{kGradientsAttr, kKeptGradientsAttr,
-                                            kStagingAttr, kLateAttr,
-                                            kOfOtherRanksAttr},
-                        [&](StringRef name) { return op->hasAttr(name); });
   }
 
   /// Whether `op` is computed of one large tensor, `source`.

@@ -2,8 +2,11 @@
 #include "runtime/Base/Cores.h"
 
 #include <algorithm>
+#include <exception>
+#include <mutex>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace zc {
@@ -14,24 +17,68 @@ int threadsForBytes(int64_t bytes) {
                                  std::min(cores, kMostThreads)));
 }
 
+namespace {
+
+/// Threads that are waited for whatever happens, and the first of their
+/// exceptions.
+class Parts {
+public:
+  ~Parts() { join(); }
+
+  void run(const std::function<void()> &part) {
+    try {
+      part();
+    } catch (...) {
+      std::lock_guard<std::mutex> lock(mutex);
+      if (!thrown)
+        thrown = std::current_exception();
+    }
+  }
+
+  /// Whether there is a thread for it.
+  bool runBeside(std::function<void()> part) {
+    try {
+      threads.emplace_back([this, part = std::move(part)] { run(part); });
+      return true;
+    } catch (const std::system_error &) {
+      return false;
+    }
+  }
+
+  void join() {
+    for (std::thread &thread : threads)
+      thread.join();
+    threads.clear();
+  }
+
+  void rethrow() const {
+    if (thrown)
+      std::rethrow_exception(thrown);
+  }
+
+private:
+  std::vector<std::thread> threads;
+  std::mutex mutex;
+  std::exception_ptr thrown;
+};
+
+} // namespace
+
 void inParallelParts(int64_t count, int64_t bytes,
                      const std::function<void(int64_t, int64_t)> &work) {
-  const int64_t parts =
+  const int64_t number =
       std::min<int64_t>(threadsForBytes(bytes), std::max<int64_t>(count, 1));
-  const auto beginOf = [&](int64_t part) { return count * part / parts; };
-  std::vector<std::thread> threads;
+  const auto beginOf = [&](int64_t part) { return count * part / number; };
+  Parts parts;
   int64_t next = 1;
-  try {
-    for (; next < parts; ++next)
-      threads.emplace_back(work, beginOf(next), beginOf(next + 1));
-  } catch (const std::system_error &) {
-    // The parts that no thread took are done below.
-  }
-  work(0, beginOf(1));
-  if (next < parts)
-    work(beginOf(next), count);
-  for (std::thread &thread : threads)
-    thread.join();
+  while (next < number &&
+         parts.runBeside([&, next] { work(beginOf(next), beginOf(next + 1)); }))
+    ++next;
+  parts.run([&] { work(0, beginOf(1)); });
+  if (next < number) // what no thread took
+    parts.run([&] { work(beginOf(next), count); });
+  parts.join();
+  parts.rethrow();
 }
 
 } // namespace zc

@@ -15,8 +15,9 @@ inline constexpr int kMostThreads = 8;
 int threadsForBytes(int64_t bytes);
 
 /// Calls `work(begin, end)` for neighbouring parts of 0 to `count`, at once,
-/// and returns when all have returned. All of it moves `bytes`. Few bytes are
-/// one part, on the calling thread, as is all where no thread can be had.
+/// and returns when all have returned, or throws what one of them threw. All of
+/// it moves `bytes`. Few bytes are one part, on the calling thread, as is all
+/// where no thread can be had.
 void inParallelParts(int64_t count, int64_t bytes,
                      const std::function<void(int64_t, int64_t)> &work);
 

@@ -9,10 +9,10 @@
 #include "passes/Codegen/Cuda/PoolThreads.h"
 
 #include "dialects/Train/Ops/WindowSupport.h"
-#include "passes/Codegen/KernelSplit.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <limits>
+#include <numeric>
 
 using namespace mlir;
 
@@ -82,7 +82,8 @@ protected:
       : op(op), window(window), image(image, window.channelsLast),
         pooled(pooled, window.channelsLast), result(ofResult) {
     int64_t bytes = llvm::divideCeil(image.getElementTypeBitWidth(), 8);
-    width = largestDivisor(result.channels, kLoadBytes / bytes);
+    // A power of two, so that loads are aligned.
+    width = std::gcd(result.channels, kLoadBytes / bytes);
   }
 
   /// Computes the result's elements at `place`.

@@ -66,9 +66,10 @@ KernelSplit chooseTeamSplit(Block &body) {
   bool isSmall = largestOperand(body) < kManyElements;
   for (int64_t bytes = kLineBytes;; bytes /= 2) {
     int64_t width = bytes / (narrow ? 2 : 4);
-    KernelSplit split = chooseSplit(body, [&](int64_t size, bool innermost) {
+    auto blockOf = [&](int64_t size, bool innermost) {
       return innermost ? largestDivisor(size, width) : int64_t(1);
-    });
+    };
+    KernelSplit split = chooseSplit(body, blockOf, Innermost::OfLarge);
     if (isSmall || split.grid() >= kFewTeams || bytes == kSectorBytes)
       return split;
   }

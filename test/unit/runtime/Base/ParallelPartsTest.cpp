@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <mutex>
+#include <new>
 #include <vector>
 
 using namespace zc;
@@ -42,6 +43,12 @@ TEST(ParallelParts, PartsCoverAllOnce) {
 
 TEST(ParallelParts, NoPartIsEmpty) {
   EXPECT_EQ(partsOf(1, int64_t(1) << 30).size(), 1u);
+}
+
+TEST(ParallelParts, ThrowsWhatAPartThrows) {
+  auto fail = [](int64_t, int64_t) { throw std::bad_alloc(); };
+  EXPECT_THROW(inParallelParts(1000, int64_t(1) << 30, fail), std::bad_alloc);
+  EXPECT_THROW(inParallelParts(1, 1, fail), std::bad_alloc);
 }
 
 } // namespace
