@@ -24,20 +24,12 @@ struct RowCopy {
   int64_t width;
   bool gather; // rows to the tile; else back
 
-  void run(int64_t count) {
-    void *self = this;
-    parallelFor(
-        count, teamSize(),
-        [](void *const *arguments, int64_t begin, int64_t end) {
-          const RowCopy &copy = *static_cast<RowCopy *>(arguments[0]);
-          for (int64_t i = begin; i < end; ++i) {
-            char *row = copy.rows + copy.places[i] * copy.width;
-            char *packed = copy.tile + i * copy.width;
-            std::memcpy(copy.gather ? packed : row, copy.gather ? row : packed,
-                        copy.width);
-          }
-        },
-        &self);
+  void run(int64_t count) const {
+    parallelForEach(count, teamSize(), [this](int64_t i) {
+      char *row = rows + places[i] * width;
+      char *packed = tile + i * width;
+      std::memcpy(gather ? packed : row, gather ? row : packed, width);
+    });
   }
 };
 

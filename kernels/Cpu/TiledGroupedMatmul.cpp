@@ -42,15 +42,8 @@ public:
     if (!spec.gradient)
       experts.clearOthers(c, spec.columns * cSize);
     divide();
-    void *self = this;
-    parallelFor(
-        static_cast<int64_t>(tasks.size()), threads,
-        [](void *const *arguments, int64_t begin, int64_t end) {
-          auto &matmul = *static_cast<TiledGroupedMatmul *>(arguments[0]);
-          for (int64_t task = begin; task < end; ++task)
-            matmul.run(matmul.tasks[task]);
-        },
-        &self);
+    parallelForEach(static_cast<int64_t>(tasks.size()), threads,
+                    [this](int64_t task) { run(tasks[task]); });
     return true;
   }
 

@@ -76,15 +76,8 @@ public:
     b = static_cast<const char *>(pointers[swapped ? 0 : 1]);
     c = static_cast<char *>(pointers[2]);
     scratch = static_cast<char *>(workspace);
-    void *self = this;
-    parallelFor(
-        ceilDivide(rowCount, blocks.rows) * columnTasks(), threads,
-        [](void *const *arguments, int64_t begin, int64_t end) {
-          auto &matmul = *static_cast<TiledMatmul *>(arguments[0]);
-          for (int64_t task = begin; task < end; ++task)
-            matmul.run(task);
-        },
-        &self);
+    parallelForEach(ceilDivide(rowCount, blocks.rows) * columnTasks(), threads,
+                    [this](int64_t task) { run(task); });
     return true;
   }
 
