@@ -25,9 +25,8 @@ bool isJoinOfHalves(Operation *op) {
 }
 
 AffineMap halfReadMap(OpBuilder &builder, ArrayRef<int64_t> resultShape) {
-  SmallVector<AffineExpr> places;
-  for (size_t dim = 0; dim < resultShape.size(); ++dim)
-    places.push_back(builder.getAffineDimExpr(dim));
+  SmallVector<AffineExpr> places(
+      identityMap(builder, resultShape.size()).getResults());
   places.back() = places.back() % (resultShape.back() / 2);
   return AffineMap::get(resultShape.size(), 0, places, builder.getContext());
 }

@@ -45,8 +45,7 @@ static bool isOfHalf(Operation *op) {
          (isLoopOp(user) && !isa<BroadcastOp>(user) && isOfHalf(user));
 }
 
-/// A transpose that keeps the innermost dim reads whole rows: cheap in a loop.
-static bool keepsRows(Operation *op) {
+bool keepsRows(Operation *op) {
   auto transpose = dyn_cast<TransposeOp>(op);
   if (!transpose)
     return true;

@@ -19,6 +19,10 @@ namespace zc {
 /// computes it itself.
 inline constexpr llvm::StringLiteral kRepeatedAttr = "train.repeated";
 
+/// Whether `op` is no transpose, or one that keeps the innermost dim: it reads
+/// whole rows, which is cheap in a loop.
+bool keepsRows(mlir::Operation *op);
+
 /// Ops of a program that one kernel computes, in program order.
 struct RegionGroup {
   llvm::SmallVector<mlir::Operation *> ops;

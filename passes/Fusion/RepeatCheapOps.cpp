@@ -148,12 +148,9 @@ private:
         return {};
       if (auto slice = dyn_cast<SliceOp>(op))
         return isOfRows(slice) ? slice : SliceOp();
-      bool keepsRows =
-          isa<TransposeOp>(op)
-              ? cast<TransposeOp>(op).getPermutation().back() + 1 ==
-                    cast<ShapedType>(half.getType()).getRank()
-              : isElementwise(op) && op->getNumOperands() == 1;
-      if (!keepsRows)
+      bool isMoved = isa<TransposeOp>(op) ||
+                     (isElementwise(op) && op->getNumOperands() == 1);
+      if (!isMoved || !keepsRows(op))
         return {};
       half = op->getOperand(0);
     }

@@ -24,14 +24,6 @@ constexpr int64_t kThreads = 256;
 /// Bytes that a thread reads at once.
 constexpr int64_t kLoadBytes = 16;
 
-RankedTensorType typeOf(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
-
-MemRefType flat(RankedTensorType type) {
-  return MemRefType::get({type.getNumElements()}, type.getElementType());
-}
-
 /// An image's, or its places', extent: [outer, spatial.., channels] with the
 /// channels last, else [outer x channels, spatial.., 1].
 struct Extent {
@@ -63,8 +55,9 @@ public:
 
   MemRefType bufferType(unsigned number) const override {
     unsigned operands = op->getNumOperands();
-    return flat(number < operands ? typeOf(op->getOperand(number))
-                                  : typeOf(op->getResult(number - operands)));
+    return flatBuffer(number < operands
+                          ? typeOf(op->getOperand(number))
+                          : typeOf(op->getResult(number - operands)));
   }
 
   void build(DeviceCode code, ValueRange buffers, Value team) override {
@@ -97,10 +90,7 @@ protected:
     place.channel = code.mul(code.rem(mine, groups), width);
     Value rest = code.div(mine, groups);
     place.spatial = split(code, rest, result.spatial);
-    int64_t size = 1;
-    for (int64_t each : result.spatial)
-      size *= each;
-    place.outer = code.div(rest, size);
+    place.outer = code.div(rest, ShapedType::getNumElements(result.spatial));
     return place;
   }
 
@@ -150,20 +140,10 @@ protected:
 
   /// Narrow floats are compared and added as float32.
   static Value widen(DeviceCode &code, Value element) {
-    if (element.getType().getIntOrFloatBitWidth() >= 32)
-      return element;
-    return arith::ExtFOp::create(code.builder, code.loc,
-                                 code.builder.getF32Type(), element);
+    return train::widenScalar(code.builder, code.loc, element);
   }
   static Value narrow(DeviceCode &code, Value element, Type type) {
-    if (element.getType() == type)
-      return element;
-    return arith::TruncFOp::create(code.builder, code.loc, type, element);
-  }
-  static Type wideType(DeviceCode &code, Type element) {
-    return element.getIntOrFloatBitWidth() >= 32
-               ? element
-               : Type(code.builder.getF32Type());
+    return train::narrowScalar(code.builder, code.loc, element, type);
   }
 
   Operation *op;
@@ -183,7 +163,7 @@ private:
   void computeAt(DeviceCode &code, ValueRange buffers,
                  const Place &place) override {
     Type element = typeOf(op->getOperand(0)).getElementType();
-    Type wide = wideType(code, element);
+    Type wide = train::getComputeType(element);
     Value least = arith::ConstantOp::create(
         code.builder, code.loc,
         code.builder.getFloatAttr(wide,
@@ -276,11 +256,9 @@ private:
   void computeAt(DeviceCode &code, ValueRange buffers,
                  const Place &place) override {
     Type element = typeOf(op->getResult(0)).getElementType();
-    Type wide = wideType(code, element);
+    Type wide = train::getComputeType(element);
     SmallVector<Value> start(width, code.zero(wide));
-    int64_t all = 1;
-    for (int64_t each : covering)
-      all *= each;
+    int64_t all = ShapedType::getNumElements(covering);
     ValueRange sums =
         code.loop(code.index(0), code.index(all), 1, start,
                   [&](Value number, ValueRange now) {

@@ -6,6 +6,15 @@
 
 namespace zc::cuda {
 
+inline mlir::RankedTensorType typeOf(mlir::Value value) {
+  return mlir::cast<mlir::RankedTensorType>(value.getType());
+}
+
+/// A tensor's buffer without its dims.
+inline mlir::MemRefType flatBuffer(mlir::RankedTensorType type) {
+  return mlir::MemRefType::get({type.getNumElements()}, type.getElementType());
+}
+
 /// The code of an op whose threads have tiles of their own.
 class TiledOp {
 public:
