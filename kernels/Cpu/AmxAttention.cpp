@@ -112,7 +112,7 @@ void multiply(const Panels &a, const Panels &b, int64_t blocks, int64_t rows,
     }
 }
 
-/// What both directions need of one head.
+/// One head's operands and scratch memory, which forward and backward share.
 struct Head {
   explicit Head(const NarrowAttentionHead &head)
       : head(head), pack(matmulTileFunctions()), columns(padded(head.width)),
@@ -141,7 +141,7 @@ struct Head {
     return {rows.data + first * rows.stride, 1, rows.stride};
   }
 
-  /// Of a query's `valid` scores: scaled, and with the mask.
+  /// Scales a query's first `valid` scores and adds the mask to them.
   void scaleRow(float *row, int64_t query, int64_t valid) const {
     __m512 scale = _mm512_set1_ps(head.scale);
     const uint16_t *mask =

@@ -19,8 +19,9 @@ inline int64_t ceilDivide(int64_t a, int64_t b) {
   return a > 0 ? (a + b - 1) / b : -(-a / b);
 }
 
-/// What one tap adds to one row of the result: `count` pixels, from one of the
-/// source and one of the destination on. Rows are counted over all images.
+/// The pixels that one tap adds to one row of the result: `count` of them, from
+/// pixel `source` of the source's row and pixel `destination` of the
+/// destination's row on. Rows are counted over all images.
 struct Run {
   int64_t sourceRow, destinationRow, source, destination, count;
 };

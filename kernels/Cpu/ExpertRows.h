@@ -17,7 +17,8 @@ public:
       : spec(spec), order(spec.rows), experts(spec.rows),
         ends(spec.experts + 1) {}
 
-  /// Of operands `groups` and `ids` (see GroupedMatmulSpec).
+  /// Sorts the rows by expert. The operands are GroupedMatmulSpec's `groups`
+  /// and `ids`.
   void sort(const void *groups, const void *ids);
 
   /// An expert's rows are order()[begin(expert)] to order()[end(expert) - 1].

@@ -162,7 +162,7 @@ private:
   std::vector<int> firstTile;
   std::vector<std::unique_ptr<Primitive>> products, adding; // by size
   uint64_t innerBytes = 0, columnBytes = 0, scratchBytes = 0;
-  // Of the current call.
+  // The operands and the workspace of the current call.
   ExpertRows experts;
   char *a = nullptr, *b = nullptr, *c = nullptr;
   char *innerTile = nullptr, *columnTile = nullptr, *scratch = nullptr;

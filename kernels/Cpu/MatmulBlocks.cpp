@@ -53,7 +53,7 @@ bool isContiguous(const StridedTensor &matrix) {
   return matrix.strides[0] == 1 || matrix.strides[1] == 1;
 }
 
-/// Of a task, whose rows and columns are not known yet.
+/// The blocks of a task whose rows and columns are not known yet.
 MatmulBlocks blocksOf(const MatmulSpec &spec) {
   int64_t depth = spec.a.dims[1], size = elementBytes(spec.a.type);
   bool isSplit = size == 4 && spec.precision != MatmulPrecision::Highest;

@@ -32,7 +32,7 @@ constexpr int64_t kMatmulGroup = 128;
 /// contiguous rows or columns; float32, or bfloat16 into either.
 bool canTileMatmul(const MatmulSpec &spec);
 
-/// What the rule knows of a processor.
+/// The kinds of processor that the rule tells apart.
 enum class ProcessorKind : uint8_t {
   Other,
   IntelWide, // Intel's with AVX-512, perhaps with AMX

@@ -45,7 +45,8 @@ template <int Width, int Places> struct Panels {
   float *to;
   int64_t depth;
 
-  /// Of some lines from `line` on, which begin a vector of their panel.
+  /// The destination of some lines from `line` on, which begin a vector of
+  /// their panel.
   float *at(int64_t line, int64_t k) const {
     return to + (line / Width * depth + k) * Places + line % Width;
   }

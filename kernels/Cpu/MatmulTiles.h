@@ -44,7 +44,7 @@ struct MatmulTileFunctions {
   void (*multiply)(const MatmulPanels &panels);
 };
 
-// Of float32.
+// These multiply float32.
 namespace baseline {
 MatmulTileFunctions matmulTileFunctions();
 }

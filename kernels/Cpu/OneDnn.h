@@ -1,4 +1,4 @@
-// What the oneDNN kernels share. Private to this folder.
+// Helpers that the oneDNN kernels share. Private to this folder.
 #ifndef ZC_KERNELS_CPU_ONEDNN_H
 #define ZC_KERNELS_CPU_ONEDNN_H
 

@@ -7,7 +7,8 @@
 namespace zc::kernels {
 namespace {
 
-// Of a thread's share: what others take over should it be kept from running.
+// A thread's share has so many pieces. Others take over the rest of them if the
+// thread is kept from running.
 constexpr uint32_t kPieces = 4;
 
 struct Call {

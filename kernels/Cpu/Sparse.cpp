@@ -101,7 +101,7 @@ private:
   SparseFunctions functions;
   int64_t blocks;
   int threads;
-  // Of the current call.
+  // The operands of the current call, and its next block.
   char *dense = nullptr, *values = nullptr;
   uint8_t *bits = nullptr;
   int64_t *offsets = nullptr;

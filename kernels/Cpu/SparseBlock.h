@@ -8,7 +8,7 @@
 
 namespace zc::kernels {
 
-/// What one block's functions work on: `count` elements of `dense`, at most
+/// The operands of one block's functions: `count` elements of `dense`, at most
 /// kSparseBlock of them, and the bytes of their bits, count / 8 rounded up.
 struct SparseBlock {
   void *dense;

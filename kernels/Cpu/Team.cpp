@@ -11,8 +11,8 @@ namespace {
 // microseconds or so. What a waking costs: others stay awake for a while after
 // the work, on processors that may be wanted.
 constexpr double kWorthWaking = 100e-6, kWaking = 100e-6;
-// Of work that is done alone, what counts towards a debt: a team on a busy
-// machine is at most so much slower than one thread.
+// Work that is done alone pays back a debt by this part of its seconds, so that
+// on a busy machine a team is at most so much slower than one thread.
 constexpr double kRepaid = 0.1;
 // Seconds that others may cost before they are asked no more, and that they may
 // cost further once they have saved as many.

@@ -52,8 +52,8 @@ public:
 private:
   using Clock = std::chrono::steady_clock;
 
-  /// What one share has been taken for. On a line of its own: its thread
-  /// writes it mostly.
+  /// The claims on one share. They have a cache line of their own, because
+  /// mostly the share's thread writes them.
   struct alignas(64) Claims {
     std::atomic<uint64_t> value{0}; // the job's number, the pieces taken
   };

@@ -314,7 +314,7 @@ private:
   bool narrow;
   int threads;
   ScratchSlots slots;
-  // Of the current call.
+  // The operands, tasks and workspace of the current call.
   ExpertRows experts;
   std::vector<Task> tasks;
   const char *a = nullptr, *b = nullptr;

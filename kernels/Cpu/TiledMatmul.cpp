@@ -172,7 +172,7 @@ private:
   int64_t depth;
   int threads;
   ScratchSlots slots;
-  // Of the current call.
+  // The operands and the workspace of the current call.
   const char *a = nullptr, *b = nullptr;
   char *c = nullptr, *scratch = nullptr;
 };

@@ -10,7 +10,7 @@
 
 namespace zc::kernels {
 
-/// What the rules for tiles know of this processor.
+/// This processor's kind, for the rules that choose tiles.
 ProcessorKind processorKind();
 
 struct MatmulTiles {

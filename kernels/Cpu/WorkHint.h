@@ -6,9 +6,10 @@
 
 namespace zc::kernels {
 
-/// What the calling thread is about to do.
+/// An estimate of the work that the calling thread is about to do.
 struct WorkHint {
-  /// Of one thread, about: whether others are worth it. Unknown work is much.
+  /// About how long one thread takes; it decides whether others help. Unknown
+  /// work counts as long.
   double seconds = 1;
   /// Parts may wait for one another, so that each needs a thread of its own.
   bool mayMeet = true;
@@ -32,9 +33,9 @@ private:
 /// busy machine each meeting may take milliseconds.
 bool isBetterAlone(const WorkHint &hint);
 
-/// Of a generated kernel, whose parts never meet.
+/// The hint of a generated kernel, whose parts never wait for one another.
 WorkHint hintOfKernel(double flops, double bytes);
-/// Of library kernels and our own beside them.
+/// The hints of library kernels, and of zc's own kernels for the same calls.
 WorkHint hintOf(const MatmulSpec &spec, const Primitive &chosen);
 WorkHint hintOf(const ConvolutionSpec &spec, const Primitive &chosen);
 WorkHint hintOf(const AttentionSpec &spec, const Primitive &chosen);

@@ -25,7 +25,7 @@ uint64_t saturatingProduct(uint64_t a, uint64_t b) {
   return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX / 8 : product;
 }
 
-/// What a convolution's bound depends on.
+/// The properties of a convolution that its workspace bound depends on.
 struct Shape {
   uint64_t groups, channels, filters; // channels and filters of one group
   uint64_t taps = 1, sourcePixels = 1, destinationPixels = 1;

@@ -27,9 +27,11 @@ namespace {
 /// PTX's address spaces.
 constexpr unsigned kGlobalSpace = 1, kSharedSpace = 3;
 constexpr int64_t kSharedAlignment = 16;
-/// Of a signature, before the bytes of the buffers: the grid and the threads.
+/// A signature begins with so many numbers, the grid and the threads; the bytes
+/// of the buffers follow.
 constexpr size_t kHeadNumbers = 2;
-/// What every GPU gives a thread block without being asked for more.
+/// Every GPU gives a thread block so much shared memory without being asked for
+/// more.
 constexpr int64_t kSharedBytes = 48 << 10;
 
 /// Shared memory of a kernel. Parts of it that no team computes both lie at the
@@ -215,8 +217,9 @@ private:
                            /*alignment=*/8, kGlobalSpace);
   }
 
-  /// What a thread of a team writes others read behind a barrier, which LLVM
-  /// takes for no access to memory that is `noalias`.
+  /// Removes `noalias` from buffers that the part writes. Threads of a thread
+  /// block read behind a barrier what others of it wrote, and LLVM believes
+  /// that a barrier accesses no `noalias` memory.
   void shareWrittenBuffers(Part &part) {
     auto share = [&](Value buffer) {
       while (auto view = buffer.getDefiningOp<ViewLikeOpInterface>())

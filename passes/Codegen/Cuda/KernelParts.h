@@ -15,8 +15,8 @@ inline constexpr llvm::StringLiteral kPartsAttr = "zc.parts";
 /// A part of a kernel's body that shares no value with the others: what
 /// --zc-join-launches put beside them.
 struct KernelPart {
-  /// Of the part alone, in no module, called like the whole with a number
-  /// behind it. Whoever has the part erases it.
+  /// A kernel of the part alone, in no module, named like the whole with a
+  /// number behind it. Whoever has the part erases it.
   sched::KernelOp kernel;
   /// For every occurrence of it in the whole, the numbers of the whole's
   /// buffers, all inputs before all outputs, that are the part's.

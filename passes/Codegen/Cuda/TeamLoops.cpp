@@ -309,7 +309,7 @@ private:
     runBody(neighbours(first, placeLoops, Indices(sizes.size()), width), {});
   }
 
-  /// What no rule divides: thread 0 alone, in the op's own order.
+  /// Thread 0 alone computes an op that no rule divides, in the op's own order.
   void computeByOneThread() {
     OpBuilder::InsertionGuard guard(builder);
     Value first = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,

@@ -213,7 +213,8 @@ void TeamProgram::updateRow(OpBuilder &builder, scf::ForOp loop, Value place) {
   distributeAmongWarp(update, lane(before, loop.getLoc()));
 }
 
-/// What a table holds before its updates: each warp writes its rows.
+/// Writes the initial contents of a table before its updates: each warp writes
+/// the rows that it owns.
 void TeamProgram::writeOwnRows(linalg::LinalgOp nest) {
   OpBuilder builder(nest);
   Location loc = nest.getLoc();
