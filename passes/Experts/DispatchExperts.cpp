@@ -62,7 +62,7 @@ private:
     return type.getRank() > 0 && type.getDimSize(0) == numRows;
   }
 
-  /// What is computed from the products' results, in order.
+  /// Collects the ops that depend on the products' results, in order.
   void findDerived() {
     for (GroupedMatmulOp product : products)
       derived.insert(product);
@@ -86,7 +86,8 @@ private:
     return inRooms[rows] = made;
   }
 
-  /// What needs nothing of the rows but their experts; else null.
+  /// Builds `rows` in rooms if they depend only on each row's expert; else
+  /// null.
   Value spreadInRooms(OpBuilder &builder, Value rows) {
     Location loc = rows.getLoc();
     RankedTensorType type = rooms.typeOf(rows.getType());
@@ -112,7 +113,8 @@ private:
     return broadcast(builder, loc, gather.getTable(), type.getShape(), dims);
   }
 
-  /// What an op that works row by row computes of rooms; null for another op.
+  /// Clones an op that works row by row to compute on rooms; null for another
+  /// op.
   Value computeInRooms(OpBuilder &builder, Value rows) {
     Operation *op = rows.getDefiningOp();
     if (!worksByRow(op))
@@ -301,7 +303,8 @@ private:
     return success();
   }
 
-  /// What the model's file says of a layer's rooms; 0 where it says nothing.
+  /// A property of a layer's rooms that the model's file states; 0 where it
+  /// states none.
   static int64_t getOwn(GroupedMatmulOp op, StringRef name) {
     auto number = op->getAttrOfType<IntegerAttr>(name);
     return number ? number.getInt() : 0;

@@ -32,7 +32,7 @@ public:
   /// products that skip empty places may read these.
   mlir::Value enter(mlir::OpBuilder &builder, mlir::Value rows,
                     bool marksEmpty);
-  /// What entered, with zeros in empty places.
+  /// The rows that entered, with zeros in empty places.
   mlir::Value clear(mlir::Value entered);
   /// Rooms to rows: zeros where there was no room.
   mlir::Value leave(mlir::OpBuilder &builder, mlir::Value rooms);

@@ -35,7 +35,7 @@ public:
   /// with these dims swapped.
   mlir::Value multiply(mlir::Value rows, mlir::Value weights, bool transposed);
 
-  /// Of each row its expert's vector in `table` [experts, width].
+  /// Gathers for each row its expert's vector in `table` [experts, width].
   mlir::Value lookUp(mlir::Value table);
 
   /// The weighted sum over a token's choices, of the shape of `like`.

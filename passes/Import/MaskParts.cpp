@@ -64,7 +64,7 @@ static bool isCounted(Value value) {
          isCount(input);
 }
 
-/// What a part repeats or shows in another shape, with its dims; or null.
+/// The operand that a part repeats or reshapes, with its dims; or nothing.
 std::optional<MaskPart> zc::seeThrough(const MaskPart &part) {
   Operation *op = part.value.getDefiningOp();
   MaskPart input;
@@ -155,8 +155,8 @@ std::optional<MaskPart> zc::matchOneHot(const MaskPart &part, MaskDim dim) {
   return std::nullopt;
 }
 
-/// What `value` has moved by `step` elements along `dim`, with zeros in front;
-/// or null.
+/// The tensor that `value` has moved by `step` elements along `dim`, with zeros
+/// in front; or null.
 Value zc::matchShift(Value value, int64_t dim, int64_t step) {
   auto pad = value.getDefiningOp<PadOp>();
   auto slice = pad ? pad.getInput().getDefiningOp<SliceOp>() : SliceOp();

@@ -12,7 +12,7 @@ class ConvertOp;
 /// The number that a constant is everywhere.
 std::optional<double> matchNumber(mlir::Value value);
 
-/// What a part repeats or shows in another shape, with its dims; or nothing.
+/// The operand that a part repeats or reshapes, with its dims; or nothing.
 std::optional<MaskPart> seeThrough(const MaskPart &part);
 
 /// Whether a conversion leaves whole numbers as they are.
@@ -28,8 +28,8 @@ mlir::Value stripViews(mlir::Value value);
 /// x == 0, 1, ... along the last dim, which is `dim`: x, of the other dims.
 std::optional<MaskPart> matchOneHot(const MaskPart &part, MaskDim dim);
 
-/// What `value` has moved by `step` elements along `dim`, with zeros in front;
-/// or null.
+/// The tensor that `value` has moved by `step` elements along `dim`, with zeros
+/// in front; or null.
 mlir::Value matchShift(mlir::Value value, int64_t dim, int64_t step);
 
 /// x of its running sum along `dim` of `size` elements, or null.

@@ -34,7 +34,7 @@ struct Term {
   Value value; // of all tokens, before it is masked
 };
 
-/// What a gate was before it was spread.
+/// The gate before it was broadcast and reshaped.
 Value stripViews(Value value) {
   if (auto spread = value.getDefiningOp<BroadcastOp>())
     value = spread.getInput();
@@ -116,8 +116,8 @@ public:
       : builder(builder), loc(loc), experts(count),
         chosenRows(builder, loc, {gate.chosen, gate.weights}, count) {}
 
-  /// Of each row its own expert's value, [rows, width]; null if the experts do
-  /// not compute alike, or not each token by itself.
+  /// Computes for each row its own expert's value, [rows, width]; null if the
+  /// experts do not compute alike, or not each token by itself.
   Value build(ArrayRef<Value> each) {
     if (llvm::all_equal(each))
       return repeat(each.front());

@@ -28,8 +28,9 @@ namespace {
 /// Masked scores are so small that their exponential is 0 next to any other.
 constexpr double kHidden = -1e9;
 
-/// What a constant mask says of the scores: that those after the diagonal are
-/// hidden, or, of i1, which are hidden or which are seen.
+/// The meaning of a constant mask: it hides the scores after the diagonal
+/// (Causal), or it is of i1 and true where they are hidden, or where they are
+/// seen.
 enum class Mask { Causal, CausalHidden, CausalSeen, Other };
 
 /// Whether of a square matrix `isSeen` holds up to the diagonal, `isHidden`
@@ -324,8 +325,9 @@ private:
     return reshape(builder, loc, rows, shape);
   }
 
-  /// What was broadcast to `value`, of the scores' shape, as [batch or 1, heads
-  /// or 1, queries or 1, keys]; nothing if it is the same for all keys.
+  /// The mask that was broadcast to `value`, which has the scores' shape, as
+  /// [batch or 1, heads or 1, queries or 1, keys]; null if it is the same for
+  /// all keys.
   static Value shrinkMask(OpBuilder &builder, Value value) {
     if (Value narrow = narrowMask(builder, value))
       value = narrow;
@@ -368,7 +370,7 @@ private:
     return number && *number <= kHidden;
   }
 
-  /// What a constant [queries, keys] mask says, the same in all heads.
+  /// Classifies a [queries, keys] mask that is the same in all heads.
   Mask classifyMask(Value value) {
     int64_t rank = typeOf(value).getRank();
     ArrayRef<int64_t> shape = typeOf(value).getShape().take_back(2);
@@ -399,8 +401,9 @@ private:
     return known->second;
   }
 
-  /// What a mask says that compares positions, as it is left where it would be
-  /// a large constant: row < column, maybe with numbers chosen by that.
+  /// Classifies a mask that compares positions, row < column, maybe with
+  /// numbers chosen by that. Masks are left so where they would be large
+  /// constants.
   Mask classifyComputed(Value value) {
     if (auto select = value.getDefiningOp<SelectOp>()) {
       const Mask condition = classifyComputed(select.getCondition());

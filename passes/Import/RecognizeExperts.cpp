@@ -1,8 +1,9 @@
 //===- RecognizeExperts.cpp - matrices looked up by row -------------------===//
 //
-// What a row multiplies is one of few matrices, by an index: a router's choice.
-// Looked up first, there are as many matrices as rows; as one op each matrix is
-// read where it lies, with all of its rows at once.
+// Each row is multiplied by one of a few matrices, which an index chooses: a
+// router's choice. A lookup before the matmul makes as many matrices as rows;
+// one op for both reads each matrix where it lies, with all of its rows at
+// once.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/ExpertOps.h"

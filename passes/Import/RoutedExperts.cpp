@@ -20,7 +20,7 @@ RankedTensorType typeOf(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
 
-/// What a value was before it was shown in other shapes.
+/// The value before it was reshaped.
 Value stripReshapes(Value value) {
   while (auto view = value.getDefiningOp<ReshapeOp>())
     value = view.getInput();
@@ -141,7 +141,7 @@ Value RoutedLayer::spread(const MaskPart &part, bool hasExperts, Type element) {
                    dims);
 }
 
-/// What a choice weighs, [groups, tokens].
+/// The weight of a choice, [groups, tokens].
 Value RoutedLayer::weigh(const RoutedChoice &choice) {
   Location loc = back.getLoc();
   Type element = typeOf(mask).getElementType();

@@ -24,16 +24,16 @@ bool areSame(ArrayRef<Value> a, ArrayRef<Value> b) {
   return llvm::all_of(a, isAmong(b)) && llvm::all_of(b, isAmong(a));
 }
 
-/// Of a tensor whose elements count tokens, the one of a token's own expert:
-/// how many chose this expert before in the same choice, how many at all in
-/// other choices, and a number.
+/// A tensor whose elements count tokens, described by its element for a token's
+/// own expert. It is the sum of how many tokens chose this expert before in the
+/// same choice, how many chose it at all in other choices, and a number.
 struct Count {
   bool before = false;
   int64_t number = 0;
   SmallVector<Value> others;
   SmallVector<Value> conditions;                   // of those that count
   std::vector<SmallVector<Value>> otherConditions; // of each of the others
-  // Of others of which those without room are left out: who, and their places.
+  // Other choices that leave out tokens without room: which, and their places.
   SmallVector<Value> limited;
   std::vector<Count> rooms;
   bool isMasked = false;        // other experts' elements are 0

@@ -10,7 +10,7 @@
 
 namespace zc {
 
-/// What a dim of a mask counts; None: a dim of size 1.
+/// The thing that a dim of a mask counts; None: a dim of size 1.
 enum class MaskDim { Group, Token, Expert, Place, None };
 
 /// A tensor whose dims are some of those of a mask, in order.
@@ -39,10 +39,10 @@ struct Routing {
   llvm::SmallVector<RoutedChoice, 2> choices;
 };
 
-/// What a mask does, of weights or of ones; nothing where it is not known to be
-/// such a mask. It is known by what its factors are, however they are written:
-/// a one-hot number of the expert, and one of a place that is the count of
-/// those that came before.
+/// Recognizes a mask, of weights or of ones; nothing where it is not known to
+/// be one. Its factors identify it, however they are written: a one-hot number
+/// of the expert, and a one-hot number of a place that is the count of the
+/// tokens that came before.
 std::optional<Routing> findRouting(mlir::Value mask);
 
 /// Whether `mask` is 1 where `weights`, which is such a mask with the routing

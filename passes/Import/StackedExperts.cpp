@@ -46,7 +46,8 @@ bool areDistinct(Value chosen) {
          });
 }
 
-/// What `spread` repeats along its last dim, of the other dims; or null.
+/// The tensor of the other dims that `spread` repeats along its last dim; or
+/// null.
 Value matchRepeated(Value spread) {
   auto broadcast = spread.getDefiningOp<BroadcastOp>();
   if (!broadcast)

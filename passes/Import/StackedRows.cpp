@@ -191,7 +191,8 @@ Value StackedRows::buildProduct(Operation *operation, const Layout &layout) {
               : Value();
 }
 
-/// Of all tokens the same for each expert, or of an expert for all tokens.
+/// A broadcast whose rows are alike for all experts, or for all tokens of an
+/// expert.
 Value StackedRows::buildSpread(Operation *operation, const Layout &layout) {
   auto spread = cast<BroadcastOp>(operation);
   Value input = spread.getInput();
@@ -216,7 +217,7 @@ Value StackedRows::buildSpread(Operation *operation, const Layout &layout) {
   if (!isLast || features.end - features.begin != 1)
     return Value();
   int64_t width = to[features.begin];
-  // Of places no row is known.
+  // Where tokens are places, the row of a place is not known.
   if (!leaf && isOf(Axis::Tokens, Axis::Features))
     return chosenRows.repeat(
         reshape(builder, loc, input, {chosenRows.countTokens(), width}));

@@ -8,12 +8,12 @@
 
 namespace zc {
 
-/// What dims count. Tokens may have several, in a row: those of groups and the
-/// tokens, or places, in each. Groups have dims of their own where others stand
-/// between.
+/// The thing that dims count. Tokens may have several adjacent dims: those of
+/// groups and the tokens, or places, in each. Groups have dims of their own
+/// where others stand between.
 enum class Axis { Experts, Groups, Tokens, Features };
 
-/// Of each axis, in the order of their dims, which dims it has.
+/// The dims of one axis. A layout lists the axes in the order of their dims.
 struct AxisDims {
   Axis axis;
   int64_t begin, end;
@@ -28,7 +28,7 @@ using Layout = llvm::SmallVector<AxisDims, 4>;
 /// matrices are stacked.
 class StackedRows {
 public:
-  /// What rows a value is that nothing is computed from, or null.
+  /// The rows of a value at which the walk back from the sum ends; or null.
   using Leaf = std::function<mlir::Value(mlir::Value, const Layout &)>;
 
   StackedRows(mlir::OpBuilder &builder, mlir::Location loc,
@@ -36,7 +36,7 @@ public:
       : builder(builder), loc(loc), experts(experts),
         chosenRows(builder, loc, choices, experts) {}
 
-  /// Of `groups` groups, whose values `leaf` tells.
+  /// The tokens come in `count` groups; `made` gives the rows of leaves.
   void setLeaf(int64_t count, Leaf made) {
     groups = count;
     leaf = std::move(made);

@@ -175,7 +175,7 @@ static LogicalResult checkName(onnx::InitializerOp initializer) {
        train::kMicroProgram, train::kBackwardProgram, train::kApplyProgram,
        train::kCompressedProgram, train::kEvalProgram},
       name);
-  // Of a role with several stages: "forward.0".
+  // A role with several stages has programs such as "forward.0".
   auto [base, number] = name.rsplit('.');
   unsigned chunk;
   isProgram |=

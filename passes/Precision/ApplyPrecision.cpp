@@ -187,8 +187,9 @@ private:
     return false;
   }
 
-  /// What is repeated is converted where there is least of it: backwards, what
-  /// reaches the copies is then added up before it is rounded.
+  /// Converts a repeated value before it is repeated, where it is smallest: in
+  /// the backward, the gradients of the copies are then added up before they
+  /// are rounded.
   Value movedAgain(OpBuilder &builder, Value value, Type element) {
     Operation *copy = builder.clone(*value.getDefiningOp());
     copy->setOperand(0, converted(copy->getOperand(0), element));

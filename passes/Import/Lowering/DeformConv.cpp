@@ -84,7 +84,7 @@ Value DeformedColumns::make() {
                                  places[2] * places[3], places[4] * places[5]});
 }
 
-/// Of each group of channels the product of its filters and columns.
+/// Multiplies each group's filters with its columns.
 static Value multiplyColumns(TensorBuilder &build, Value filter, Value columns,
                              int64_t groups) {
   int64_t samples = shapeOf(columns)[0], pixels = shapeOf(columns)[3];

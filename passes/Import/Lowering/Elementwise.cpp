@@ -56,10 +56,10 @@ static LoweringFunction comparison(StringRef predicate) {
   };
 }
 
-// Of float64 values that are exact in float32, finite and not 0: a - n b for
-// the whole n that leaves less than b, with the sign of a. The quotient has up
-// to 278 bits; those of 28 at a time leave products of 53 bits, which are
-// exact.
+// Computes the remainder of float64 values that are exact in float32, finite
+// and not 0: a - n b for the whole n that leaves less than b, with the sign of
+// a. The quotient has up to 278 bits; 28 of them at a time leave products of 53
+// bits, which are exact.
 static Value exactRemainder(TensorBuilder &build, Value a, Value b) {
   constexpr int kBits = 28, kMost = 278;
   auto both = [&](Value left, Value right) -> Value {

@@ -67,7 +67,8 @@ Value Sampler::reflect(Value place, double low, double high) {
   return build.add(build.select(isEven, rest, back), low);
 }
 
-/// What stands for a place, or a pixel, outside the image.
+/// Moves a place, or a pixel, outside the image to where the padding takes its
+/// value from.
 Value Sampler::bringInside(Value place, int64_t pixels) {
   double size = static_cast<double>(pixels);
   if (padding == "reflection")

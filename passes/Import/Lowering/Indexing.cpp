@@ -175,7 +175,7 @@ Value zc::flatPosition(TensorBuilder &build, Value indices,
 
 // --- ReverseSequence -------------------------------------------------------
 
-// Of each sequence the first elements, as many as its length says, backwards.
+// Reverses the first elements of each sequence, as many as its length says.
 static LogicalResult lowerReverseSequence(NodeContext &context) {
   TensorBuilder &build = context.build;
   Value x = context.operand(0), lengths = context.operand(1);

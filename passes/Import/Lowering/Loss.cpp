@@ -53,7 +53,7 @@ static Value ignoredMask(NodeContext &context) {
   return context.build.compare("eq", labels, splat);
 }
 
-// What each sample counts: its class's weight, 0 for an ignored one.
+// The weight of each sample: that of its class, 0 for an ignored one.
 static Value sampleWeights(NodeContext &context, Type type) {
   TensorBuilder &build = context.build;
   Value labels = context.operand(1), mask = ignoredMask(context);

@@ -1,7 +1,7 @@
 //===- NGrams.cpp - TfIdfVectorizer ---------------------------------------===//
 //
-// Of every n-gram of a vocabulary, how often it stands in a row of integers.
-// All of them are compared everywhere, so vocabularies are small.
+// Counts how often each n-gram of a vocabulary occurs in a row of integers. All
+// of them are compared everywhere, so vocabularies are small.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Import/Lowering/LoweringRegistry.h"

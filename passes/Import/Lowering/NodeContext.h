@@ -8,7 +8,7 @@
 
 namespace zc {
 
-/// What the command line says about how nodes are meant.
+/// The command line's choices of how nodes are lowered.
 struct LoweringOptions {
   bool frozenBatchNorm = false;
   bool dropout = true;
@@ -52,8 +52,8 @@ public:
   /// The operand as a train value; null when it is absent.
   mlir::Value operand(unsigned index);
   llvm::SmallVector<mlir::Value> operands();
-  /// What an operand of a node in front of this one is as a train value; null
-  /// when it is absent.
+  /// The train value of an operand of a node in front of this one; null if the
+  /// operand is absent.
   mlir::Value operandOf(onnx::NodeOp other, unsigned index);
   /// The operand's initializer; null if it is computed.
   onnx::InitializerOp initializer(unsigned index);

@@ -106,8 +106,8 @@ struct Bounds {
 };
 } // namespace
 
-// Of the integers that a node writes. Types of four and two bits are held in
-// eight.
+// The bounds of the integers that a node writes. Types of four and two bits are
+// held in eight.
 static Bounds getRange(onnx::NodeOp quantize) {
   auto type = cast<IntegerType>(getElementTypeOrSelf(quantize.getResult(0)));
   auto width = quantize.getInt(onnx::kPackedBits, type.getWidth());
@@ -287,12 +287,12 @@ static Value addSlope(TensorBuilder &build, Value scale, Value slope) {
                    build.sub(scale, stopGradient(build, scale)));
 }
 
-// What x is after rounding to integers and back. The slope of a scale is
-// rounded - x / scale inside the range. As a difference of two sums over all
-// elements it would be the sums' rounding where x lies near whole numbers, as
-// weights that a file stores as integers do; Adam makes steps of such noise. So
-// it is computed element by element, (result - x) / scale, which is 0 where x
-// is a whole multiple of the scale.
+// Rounds x to integers and back. The gradient of the scale is rounded - x /
+// scale inside the range. As a difference of two sums over all elements it
+// would be the sums' rounding error where x lies near whole numbers, as weights
+// that a file stores as integers do; Adam makes steps of such noise. So it is
+// computed element by element, (result - x) / scale, which is 0 where x is a
+// whole multiple of the scale.
 static Value roundToGrid(TensorBuilder &build, Value x, Value scale, Value zero,
                          Bounds range, bool learnsScale) {
   Value fixed = stopGradient(build, scale);

@@ -17,7 +17,7 @@ namespace {
 
 using Activation = std::function<Value(TensorBuilder &, Value)>;
 
-/// What one step hands to the next; `cell` is LSTM's alone.
+/// The state that one step hands to the next; only LSTM has `cell`.
 struct State {
   Value hidden, cell;
 };
@@ -215,7 +215,8 @@ readActivations(NodeContext &context, const Kind &kind, unsigned direction,
     for (auto [name, attribute] : llvm::zip(names, given))
       name = cast<StringAttr>(attribute).getValue();
   }
-  // Of all directions, since those before take their numbers first.
+  // All directions are read, since those before this one take their numbers
+  // first.
   Scales alphas(context, "activation_alpha"), betas(context, "activation_beta");
   SmallVector<Activation, 3> activations;
   for (StringRef name : names) {

@@ -74,7 +74,7 @@ static Value prod(TensorBuilder &build, Value x, ArrayRef<int64_t> dims) {
   return x;
 }
 
-// Of bools too: true is the larger.
+// The largest, or smallest, element; bools too, where true is the larger.
 template <bool largest>
 static Value extreme(TensorBuilder &build, Value x, ArrayRef<int64_t> dims) {
   StringRef kind = largest ? "max" : "min";

@@ -77,7 +77,8 @@ static FailureOr<SmallVector<double>> readScales(NodeContext &context,
   return scales;
 }
 
-// Of sizes that keep the aspect ratio the smallest, or largest, scale holds.
+// If sizes keep the aspect ratio, the smallest, or largest, of their scales
+// holds for all dims.
 static FailureOr<std::optional<double>> commonScale(NodeContext &context,
                                                     ArrayRef<int64_t> dims) {
   StringRef policy =

@@ -25,7 +25,7 @@ Value zc::putRows(TensorBuilder &build, Value table, Value at, Value updates) {
   return scatterReduce(build, "alike", table, at, updates, 0);
 }
 
-/// Of train.scatter_reduce; empty if `reduction` is none of ONNX's.
+/// The kind of train.scatter_reduce; empty if `reduction` is none of ONNX's.
 static StringRef kindOf(StringRef reduction) {
   return llvm::StringSwitch<StringRef>(reduction)
       .Case("add", "sum")

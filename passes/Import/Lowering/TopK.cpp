@@ -15,7 +15,7 @@ using namespace zc;
 
 /// More than so many are ranked.
 static constexpr int64_t kMostTaken = 64;
-/// Of longer rows there would be too many pairs.
+/// Longer rows would have too many pairs.
 static constexpr int64_t kLongestRanked = 4096;
 
 /// How many elements the node takes: an input, an attribute in version 1.
@@ -29,7 +29,7 @@ static FailureOr<int64_t> readCount(NodeContext &context) {
 }
 
 namespace {
-/// What is left of the rows, and what was taken of them.
+/// The rows without the elements taken so far, and these elements.
 struct Selection {
   Value left;      // taken elements are worse than all others
   Value remaining; // their places, behind the row for taken ones
@@ -37,7 +37,7 @@ struct Selection {
 };
 } // namespace
 
-/// What is worse than all elements, or as bad.
+/// A tensor like x whose elements are worse than any of x, or as bad.
 static Value worstLike(TensorBuilder &build, Value x, bool largest) {
   auto type = cast<RankedTensorType>(x.getType());
   Attribute worst =
@@ -58,7 +58,8 @@ static void takeNext(TensorBuilder &build, Value x, int64_t dim, bool largest,
   Value place = build.reduce("min", candidates, dim, /*keepDims=*/true);
   Value taken =
       build.compare("eq", selection.remaining, build.broadcast(place, shape));
-  // Of all elements the taken one alone: its gradient goes nowhere else.
+  // The sum selects the taken element alone, so that its gradient goes nowhere
+  // else.
   Value alone = build.select(taken, x, build.splatLike(x, 0));
   selection.values.push_back(build.reduce("sum", alone, dim, true));
   selection.places.push_back(place);
