@@ -55,8 +55,9 @@ ApiSession::openRun(const std::string &artifact, ApiOptions options,
   return session;
 }
 
-/// What all ranks do at once. Of one that fails the others hear, and none can
-/// know any more what the others have done. A run tells them itself.
+/// Runs `body`, which all ranks call at once. If it fails on one rank, the
+/// others hear of it, and the session ends: no rank knows any more how far the
+/// others are. In a run the caller tells the other ranks.
 Status ApiSession::together(const std::function<Status()> &body) {
   if (world.size() == 1 || run)
     return body();
@@ -78,7 +79,7 @@ Status ApiSession::checkPrepared() const {
                                   "zc_prepare() comes first");
 }
 
-/// What needs the session's memory begins so.
+/// Every call that needs the session's memory begins with this.
 Status ApiSession::enter() {
   ZC_RETURN_IF_ERROR(checkPrepared());
   session->enterThread();
@@ -118,7 +119,8 @@ std::vector<int64_t> ApiSession::numbersOfStep() const {
 // --- Opening
 // -----------------------------------------------------------------
 
-/// What a caller that does one step after another cannot have.
+/// Refuses artifacts whose steps overlap: the caller does one step after
+/// another.
 Status ApiSession::checkKind() const {
   if (!run && session->orders().stepsAhead > 0)
     return makeError(StatusCode::Unsupported, "'", session->artifact().path(),
@@ -135,7 +137,7 @@ Status ApiSession::checkTrains() const {
                    "' was compiled with --mode infer; it cannot be trained");
 }
 
-/// What can be known before there is memory.
+/// Reads the artifact and all that can be known before memory is taken.
 Status ApiSession::load(const std::string &artifact) {
   ZC_ASSIGN_OR_RETURN(session, Session::open(place, artifact));
   ZC_RETURN_IF_ERROR(checkKind());
@@ -194,7 +196,7 @@ uint64_t ApiSession::sentBytes() const {
 // --- Steps
 // -------------------------------------------------------------------
 
-/// What this rank does of a step, once all ranks are ready for it.
+/// Computes this rank's part of a step, once all ranks are ready for it.
 Status ApiSession::computeStep(StepEnd &end) {
   const Status mine = ready ? Status() : readSamples();
   int64_t wished = wish;

@@ -1,5 +1,5 @@
-// What a zc_session does, in C++: one rank's training and evaluation, step by
-// step, as a caller asks of all ranks.
+// The C++ class behind a zc_session: one rank's training and evaluation, step
+// by step, in calls that the caller makes on all ranks.
 #ifndef ZC_RUNTIME_API_APISESSION_H
 #define ZC_RUNTIME_API_APISESSION_H
 
@@ -45,7 +45,7 @@ struct ApiRun {
   bool evaluatesOnly = false; // nothing is trained
   bool averages = false;      // a checkpoint's moving averages are its weights
   const char *evalOption = "--eval-data";
-  /// What a run that fails leaves to its user, for messages.
+  /// Says for error messages which files a failed run leaves to its user.
   std::function<std::string()> kept = [] { return std::string(); };
   using Clock = std::chrono::steady_clock;
   /// Hears when samples were read and fed. May be empty.
@@ -106,7 +106,7 @@ public:
   Status evaluate();
   Status evaluateData();
 
-  /// Of the last step, then of the last evaluation.
+  /// The metrics of the last step, then those of the last evaluation.
   using Metrics = std::vector<std::pair<std::string, double>>;
   const Metrics &metrics() const { return theMetrics; }
   /// The wish that has stopped the last step or evaluation; 0: none has.
@@ -129,7 +129,7 @@ public:
   const Orders &orders() const { return session->orders(); }
   Executor &executor() { return session->executor(); }
   StepRunner &runner() { return *stepper; }
-  /// Of a checkpoint that was resumed, as it was written.
+  /// The state of the resumed checkpoint, as it was written.
   const TrainState &resumed() const { return theResumed; }
   /// Samples that arrive, in place of a file's: the first ones, and then others
   /// of the same shapes.

@@ -31,7 +31,8 @@ Status ApiSession::openData(std::shared_ptr<const DataFile> samples) {
   return Status();
 }
 
-/// What is wrong on one rank all hear of; a run sees to that itself.
+/// Runs `open` on all ranks, and all fail if it fails on one. In a run the
+/// caller sees to that itself.
 Status ApiSession::setTogether(const std::function<Status()> &open) {
   if (run)
     return open();
@@ -139,7 +140,8 @@ Status ApiSession::select(const int64_t *samples, size_t count) {
   return Status();
 }
 
-/// Of a step, counted from 0. Empty: nobody has said which.
+/// The samples of a step, which is counted from 0. Empty: nobody has selected
+/// any.
 std::vector<int64_t> ApiSession::samplesOf(int64_t step) const {
   const auto batch = size_t(stepBatch());
   const size_t at = size_t(step - selectedAt) * batch;
@@ -155,7 +157,8 @@ std::vector<int64_t> ApiSession::samplesOf(int64_t step) const {
   return samples;
 }
 
-/// Of the next step, and of those behind it that steps reach into.
+/// Lists the samples of the next step, and of those later steps that overlap
+/// it.
 Result<OrderFeed *> ApiSession::bindData() {
   if (samplesOf(state.step).empty())
     selected.clear(); // all of it is used up
@@ -205,7 +208,7 @@ Status ApiSession::readSamples() {
 
 // --- Evaluation --------------------------------------------------------------
 
-/// What ranks must know of an evaluation before they begin.
+/// The facts of an evaluation that ranks agree on before they begin.
 struct ApiSession::EvaluationNeeds {
   int64_t samples = 1;
   bool hasLabels = true; // of all roles

@@ -73,7 +73,7 @@ Status ApiSession::saveTogether(const std::string &wanted, int64_t keep) {
   savedSteps[wanted] = state.step;
   if (!world.isFirst())
     return Status();
-  // Of steps behind this one, which would pass for the latest.
+  // Checkpoints of later steps go, since they would pass for the latest.
   removeLaterCheckpoints(wanted, state.step);
   if (keep > 0)
     pruneCheckpoints(wanted, state.step, keep);

@@ -160,7 +160,8 @@ private:
     }
   }
 
-  /// Of each peer, one is awaited at any time.
+  /// Takes the notes that have arrived. One note of each peer is awaited at any
+  /// time.
   void takeNotes() {
     for (int peer = 0; peer < given.ranks; ++peer) {
       if (peer == given.rank)

@@ -55,7 +55,8 @@ private:
   const bool isMine;
 };
 
-/// What is thrown becomes a status; `text` gets what a Status says.
+/// Runs `body` and turns its exceptions into a status code; `text` gets the
+/// message of a Status that is no success.
 template <typename Body>
 zc_status contain(std::string &text, const Body &body) noexcept {
   try {

@@ -1,4 +1,4 @@
-// What a handle of zc.h stands for, and how zc-run comes by one.
+// The struct behind a handle of zc.h, and how zc-run gets one.
 #ifndef ZC_RUNTIME_API_HANDLE_H
 #define ZC_RUNTIME_API_HANDLE_H
 

@@ -37,7 +37,7 @@ SessionInputs::inputsOf(const plan::Order &order) const {
   return found;
 }
 
-/// Of a whole micro-batch, whatever ranks have of it.
+/// The dims of a whole micro-batch, however it is sharded among ranks.
 static std::vector<int64_t> wholeDims(const plan::Input &input,
                                       const plan::TensorType &type,
                                       const Mesh &mesh) {

@@ -34,8 +34,8 @@ struct NamedTensor {
 
 class SessionInputs {
 public:
-  /// Of the training and the evaluation of the artifact, which lives longer;
-  /// fed are those of the rank's role.
+  /// Lists the inputs of the artifact's training and evaluation; the rank is
+  /// fed only those of its role. The artifact must live longer.
   SessionInputs(const Artifact &artifact, const Mesh &mesh, int rank);
 
   /// Those of all roles.

@@ -1,5 +1,5 @@
-// What an evaluation of a session computes: the model's outputs over all
-// samples, in the host's memory.
+// The results of a session's evaluation: the model's outputs over all samples,
+// in the host's memory.
 #ifndef ZC_RUNTIME_API_SESSIONOUTPUTS_H
 #define ZC_RUNTIME_API_SESSIONOUTPUTS_H
 
@@ -10,8 +10,8 @@ namespace zc {
 
 class SessionOutputs {
 public:
-  /// Of the evaluation of the artifact, which lives longer; each rank has the
-  /// outputs of all roles.
+  /// Lists the outputs of the artifact's evaluation. Each rank has the outputs
+  /// of all roles. The artifact must live longer.
   SessionOutputs(const Artifact &artifact, const Mesh &mesh);
 
   /// The dim of samples is 0 until an evaluation was done.

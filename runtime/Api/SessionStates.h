@@ -15,7 +15,8 @@ namespace zc {
 
 class SessionStates {
 public:
-  /// Of the executor's artifact, which lives longer; those of all roles.
+  /// Lists the states of all roles of the executor's artifact, which must live
+  /// longer.
   explicit SessionStates(Executor &executor);
 
   struct Entry {
@@ -38,8 +39,8 @@ public:
   Status check(const std::string &name, uint64_t bytes,
                const void *values = nullptr) const;
 
-  /// What has been checked. Of all ranks each gets the whole, and gives the
-  /// whole; each calls them.
+  /// Reads or writes a state whose name and size have been checked. All ranks
+  /// call these; each gets, or gives, the whole tensor.
   Status read(const std::string &name, void *data);
   Status write(const std::string &name, const void *data);
 

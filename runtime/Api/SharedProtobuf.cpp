@@ -1,10 +1,10 @@
-// What Debian's libprotobuf.a lacks to be a part of a shared library: it is
-// compiled for programs alone.
+// Definitions that Debian's libprotobuf.a lacks to be a part of a shared
+// library: it is compiled for programs alone.
 //
 // Arenas: their allocator is in thread-local memory that only programs may use
 // (relocations R_X86_64_TPOFF32 of arena.o). The runtime makes no arena, so
-// that here is what the rest of the library asks arena.o for; whoever calls it
-// has an arena, and ends.
+// this file defines the symbols that the rest of the library asks arena.o for;
+// a call of one means that there is an arena, and ends the process.
 //
 // The standard error stream: only programs may reach it as common.o does.
 // CMakeLists.txt makes a copy of the library that asks for a variable of ours.

@@ -266,7 +266,7 @@ zc_status zc_copy_input(zc_session *session, const char *name, zc_type type,
     ZC_RETURN_IF_ERROR(checkGiven(name, "name"));
     ZC_ASSIGN_OR_RETURN(GivenTensor tensor,
                         describeGiven(type, rank, dims, data));
-    // What is refused for its shape must not be read.
+    // A tensor that is refused for its shape must not be read.
     ZC_RETURN_IF_ERROR(body.inputs().check(name, tensor));
     ZC_ASSIGN_OR_RETURN(auto copy, copyElements(tensor));
     tensor.data = copy->data();

@@ -1,4 +1,4 @@
-// What libzc.so leaves alone: the process that it is in belongs to others.
+// libzc.so leaves the process that it is in alone: it belongs to others.
 #include "runtime/Api/zc.h"
 #include "test/unit/runtime/TinyArtifact.h"
 
@@ -57,7 +57,7 @@ protected:
   std::string path;
 };
 
-/// What others may have set in a process, as one text.
+/// The properties of a process that others may have set, as one text.
 std::string describeProcess() {
   std::string text;
   for (int signal = 1; signal < NSIG; ++signal) {

@@ -21,7 +21,7 @@ using namespace test;
 
 constexpr int kRanks = 2;
 
-/// What is under way between all ranks: copies, until they are asked for.
+/// The messages under way between all ranks: copies, until they are asked for.
 class Hub {
 public:
   struct Rank {

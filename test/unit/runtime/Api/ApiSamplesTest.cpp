@@ -146,7 +146,7 @@ TEST_F(ApiSamples, RefuseWhatIsWrong) {
   EXPECT_EQ(zc_sample_count(session), 0);
 }
 
-/// What is gone from a mapped file ends a process that reads it.
+/// Reading a part of a mapped file that is gone would end the process.
 TEST_F(ApiSamples, OfAFileThatIsCutShortAreAnError) {
   const int64_t many = 10000;
   writeNpy(data + "/x.npy", {many, 3}, std::vector<float>(size_t(3 * many), 1));
