@@ -54,7 +54,7 @@ private:
 };
 } // namespace
 
-// Of each input the dim that could count samples.
+// The dim of each input that could count samples.
 std::vector<Dimension *> BatchSetter::listInputs() {
   std::set<std::string> initializers;
   for (const proto::TensorProto &tensor : graph.initializer())

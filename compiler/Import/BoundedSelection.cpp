@@ -64,8 +64,9 @@ void GraphImporter::noteShortBound(ImportedValue *isShort,
   shortBound = {isShort, node};
 }
 
-// Of all values outputs alone: integers and bools on the way could not say it,
-// and what is made of a value that is no number may be one.
+// Makes an output NaN if a bound was too short. Only outputs are spoilt:
+// integers and bools on the way have no NaN, and a value computed from NaN may
+// be a number.
 ImportedValue *GraphImporter::spoilOutput(ImportedValue *value, Scope &scope) {
   if (!shortBound || !isFloatType(value->type.tensor_type().elem_type()))
     return value;
@@ -168,7 +169,7 @@ bool GraphImporter::importBoundedSelection(const proto::NodeProto &node,
     rank = run("Sub", {run("CumSum", {numbers, ints({0})}), ints({1})});
   }
   ImportedValue *total = sum(cast(condition, Data::INT64), {0});
-  // What is not chosen, and what finds no room, goes behind the end.
+  // Elements that are not chosen, or find no room, go behind the end.
   ImportedValue *fits =
       run("And", {condition, run("Less", {rank, ints({bound})})});
   ImportedValue *target = run("Where", {fits, rank, ints({bound})});

@@ -1,6 +1,6 @@
-// What may be computed of a selection of bounded length: operators that take
-// its places one by one, and sums over them, which leave out those that hold
-// nothing. Others are refused: they would see places that are not there.
+// The operators that may follow a selection of bounded length: those that take
+// its places one by one, and reductions over them, which leave out places that
+// hold nothing. Others are refused: they would see places that are not there.
 #include "compiler/Import/ConstantFolder.h"
 #include "compiler/Import/GraphImporter.h"
 #include "compiler/Import/Types.h"
@@ -40,7 +40,7 @@ static bool isElementwise(StringRef op) {
                             op);
 }
 
-// What changes nothing in a reduction; nothing if zc does not leave places out
+// The neutral element of a reduction; nothing if zc does not leave places out
 // of the operator.
 static std::optional<double> neutralOf(StringRef op) {
   const double most = std::numeric_limits<double>::infinity();

@@ -34,7 +34,7 @@ static const proto::GraphProto *getSubgraph(const proto::AttributeProto &each) {
   return each.has_g() ? &each.g() : nullptr;
 }
 
-// What is given to a body or a function has another name there.
+// A value that is given to a body or a function has another name there.
 void Candidates::connectInput(const std::string &inside,
                               const std::string &given) {
   copies[inside].push_back(given);

@@ -18,8 +18,8 @@ public:
   Candidates(const ModelFile &file, const TensorMetadata &metadata,
              std::function<bool(llvm::StringRef)> chosen);
 
-  /// Of the tensor that is called `name` in the model, and `local` in its
-  /// graph.
+  /// Whether a tensor may change. It is called `name` in the model, and `local`
+  /// in its graph.
   bool mayChange(llvm::StringRef name, llvm::StringRef local,
                  const proto::TensorProto &tensor) const;
 

@@ -10,11 +10,11 @@
 
 namespace zc {
 
-/// Of weights that an exporter has merged, folded or parted.
+/// Warns of weights that an exporter has merged, folded or split.
 void warnOfExport(mlir::Location location, const ModelFile &file);
 
-/// Of a module that PyTorch exported in evaluation mode, which leaves dropout
-/// out. Only batch normalisation tells: a file without any, and without
+/// Warns of a module that PyTorch exported in evaluation mode, which leaves
+/// dropout out. Only batch normalisation tells: a file without any, and without
 /// dropout, may be of a module that has none.
 void warnOfEvaluationMode(mlir::Location location,
                           const proto::ModelProto &model,

@@ -35,8 +35,8 @@ struct ModelImportOptions {
   /// Samples (`--batch`), and where they are; 0: as the file says.
   int64_t batch = 0;
   std::map<std::string, int64_t> batchDims;
-  /// Of the shapes that the exporter has written as numbers; importModel finds
-  /// it.
+  /// The change of shapes that the exporter has written as numbers; importModel
+  /// finds it.
   BatchChange batchChange;
   /// Files with the values of inputs that become constants.
   std::map<std::string, std::string> constantInputs;

@@ -12,7 +12,7 @@
 
 namespace zc {
 
-/// What is known about one value of the model.
+/// The facts known about one value of the model.
 struct ImportedValue {
   enum Kind {
     Tensor,
@@ -32,9 +32,9 @@ struct ImportedValue {
   const proto::TensorProto *stored = nullptr;
   mlir::Value ir;
   std::vector<ImportedValue *> elements;
-  /// Of a selection whose length depends on values: the dim of that length,
-  /// which is as long as `--dim` says, and which of its places hold something
-  /// (bool [length]); what the others hold counts nowhere.
+  /// If the value is a selection whose length depends on values: the dim of
+  /// that length, which is as long as `--dim` says, and which of its places
+  /// hold something (bool [length]). The other places count nowhere.
   int64_t boundedDim = -1;
   ImportedValue *held = nullptr;
 };

@@ -36,8 +36,8 @@ llvm::Expected<InitialWeights> InitialWeights::parse(llvm::StringRef text) {
 // -------------------------
 
 namespace {
-// Of several roles a tensor has the first: a table that is also the last
-// layer's weight begins as a weight, or logits would be far too large.
+// A tensor with several roles has the first of this list: a table that is also
+// the last layer's weight begins as a weight, or logits would be far too large.
 enum class Role {
   Mean,
   Variance,
@@ -54,8 +54,8 @@ enum class Role {
 
 struct Use {
   Role role = Role::Other;
-  /// Of Weight, Bias, Recurrent*: the number of inputs of one output, as
-  /// PyTorch counts them.
+  /// The number of inputs of one output, as PyTorch counts them, for Weight,
+  /// Bias and Recurrent*.
   int64_t fanIn = 1;
 };
 } // namespace

@@ -80,7 +80,7 @@ static int64_t getAxis(const proto::NodeProto &node, int64_t rank) {
   return axis < 0 || axis >= rank ? 0 : axis;
 }
 
-// What the integers stand for; nothing for scales of blocks.
+// The floats that the integers stand for; nothing for scales of blocks.
 static std::optional<HostTensor> dequantise(const HostTensor &integers,
                                             const HostTensor &scale,
                                             const HostTensor *zero,

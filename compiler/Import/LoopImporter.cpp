@@ -12,7 +12,8 @@ using namespace zc;
 // More would be a program that nobody can schedule in a reasonable time.
 static constexpr int64_t kMaxRounds = 1 << 14;
 
-// Of ConcatFromSequence (11), and of Unsqueeze with its axes as an operand.
+// ConcatFromSequence (11) is in this opset, and Unsqueeze has its axes as an
+// operand.
 static constexpr int kStackOpset = 13;
 
 // All reductions have their axes as an operand.

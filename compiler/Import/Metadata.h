@@ -1,5 +1,5 @@
-// What exporters write beside the graph: PyTorch's module paths and the kinds
-// of its tensors.
+// Metadata that exporters write beside the graph: PyTorch's module paths and
+// the kinds of its tensors.
 #ifndef ZC_COMPILER_IMPORT_METADATA_H
 #define ZC_COMPILER_IMPORT_METADATA_H
 
@@ -20,9 +20,9 @@ struct NumberAttribute {
   double value;
 };
 
-/// What PyTorch's call says and the operator that the exporter wrote for it
-/// cannot: `torch.padding_idx` of a Gather, the row of an embedding that gets
-/// no gradient (negative for none), `torch.label_smoothing` of a
+/// The arguments of PyTorch's call that the exported operator has no attribute
+/// for: `torch.padding_idx` of a Gather, the row of an embedding that gets no
+/// gradient (negative for none), `torch.label_smoothing` of a
 /// SoftmaxCrossEntropyLoss, and `torch.dropout_p` of the Dropout in an
 /// attention, which the exporter writes without a training_mode.
 std::vector<NumberAttribute> readTorchAttributes(const proto::NodeProto &node);

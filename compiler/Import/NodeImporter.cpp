@@ -67,8 +67,8 @@ static void replaceCastLike(proto::NodeProto &node,
   to->set_i(like.tensor_type().elem_type());
 }
 
-// What is wrong with the numbers of inputs and outputs; ONNX's checker has not
-// looked at a model in which it misses an operator.
+// The error in the numbers of inputs and outputs; ONNX's checker has not looked
+// at a model in which it misses an operator.
 static std::string checkCounts(const proto::NodeProto &node, int version) {
   const proto::OpSchema *schema =
       proto::OpSchemaRegistry::Schema(node.op_type(), version, node.domain());

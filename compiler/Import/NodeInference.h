@@ -9,7 +9,7 @@
 
 namespace zc {
 
-/// What is known about an operand; `type` is null for an absent one.
+/// The facts known about an operand; `type` is null for an absent one.
 struct OperandFacts {
   const proto::TypeProto *type = nullptr;
   const HostTensor *value = nullptr;

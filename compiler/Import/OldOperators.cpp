@@ -45,7 +45,7 @@ static proto::AttributeProto &add(proto::NodeProto &node, const char *name,
 
 /// The opset whose meaning an old operator gets; 0: it has its own.
 static int getLaterOpset(StringRef op, int64_t version) {
-  // What was added or left out is an attribute that says nothing now.
+  // The later version added or left out an attribute that says nothing now.
   int unchanged =
       llvm::StringSwitch<int>(op)
           .Cases({"Abs", "Ceil", "Clip", "Elu", "Exp", "Floor"}, 6)

@@ -1,4 +1,4 @@
-// What can be said of a model's operators before its dims have sizes.
+// Checks of a model's operators before its dims have sizes.
 #include "compiler/Import/ConstantFolder.h"
 #include "compiler/Import/Contrib/ContribOperators.h"
 #include "compiler/Import/GraphImporter.h"

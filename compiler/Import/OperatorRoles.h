@@ -1,4 +1,4 @@
-// What operands are to their operators, as the rule of parameters asks.
+// The roles of operands in their operators, as the rule of parameters asks.
 #ifndef ZC_COMPILER_IMPORT_OPERATORROLES_H
 #define ZC_COMPILER_IMPORT_OPERATORROLES_H
 

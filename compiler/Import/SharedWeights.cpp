@@ -10,7 +10,7 @@ using namespace mlir;
 using namespace zc;
 
 namespace {
-/// What one initializer is to the nodes that use it.
+/// The role of one initializer in the nodes that use it.
 struct Service {
   const char *role = nullptr;             // of the first that has one
   unsigned count = 0;                     // of such nodes
@@ -22,7 +22,7 @@ static Value getOperand(onnx::NodeOp node, unsigned index) {
   return index < node.getInputs().size() ? node.getInputs()[index] : Value();
 }
 
-// Of the product that the bias is added to.
+// The weight of the product that the bias is added to.
 static Value getWeightOfSum(onnx::NodeOp sum, unsigned bias) {
   if (sum.getInputs().size() != 2)
     return {};

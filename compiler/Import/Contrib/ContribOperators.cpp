@@ -65,7 +65,8 @@ ContribBody zc::findContribBody(const proto::NodeProto &node) {
   };
   if (node.domain() == "ai.onnx.ml")
     return features.lookup(node.op_type());
-  // Of ONNX's own domain: ONNX Runtime says so of the first.
+  // These operators are in ONNX's own domain; ONNX Runtime puts the first
+  // there.
   static const llvm::StringSet<> standard = {"SimplifiedLayerNormalization",
                                              "QLinearMatMul", "QLinearConv",
                                              "MatMulInteger", "ConvInteger"};

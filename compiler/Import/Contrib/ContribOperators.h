@@ -13,7 +13,7 @@ using ContribBody = llvm::Error (*)(ContribCall &);
 /// Null for an operator that is not in the table.
 ContribBody findContribBody(const proto::NodeProto &node);
 
-// Of each family, a file.
+// Each family of these functions has a file.
 llvm::Error buildBiasGelu(ContribCall &call);
 llvm::Error buildFastGelu(ContribCall &call);
 llvm::Error buildQuickGelu(ContribCall &call);
@@ -33,7 +33,7 @@ llvm::Error buildMultiHeadAttention(ContribCall &call);
 llvm::Error buildGroupQueryAttention(ContribCall &call);
 llvm::Error buildRotaryEmbedding(ContribCall &call);
 llvm::Error buildGemmaRotaryEmbedding(ContribCall &call);
-// Of ai.onnx.ml.
+// These are for ai.onnx.ml.
 llvm::Error buildArrayFeatureExtractor(ContribCall &call);
 llvm::Error buildBinarizer(ContribCall &call);
 llvm::Error buildFeatureVectorizer(ContribCall &call);
@@ -42,7 +42,7 @@ llvm::Error buildNormalizer(ContribCall &call);
 llvm::Error buildOneHotEncoder(ContribCall &call);
 llvm::Error buildScaler(ContribCall &call);
 llvm::Error buildTrees(ContribCall &call);
-// Of quantised tensors.
+// These are for quantised tensors.
 llvm::Error buildQLinearMatMul(ContribCall &call);
 llvm::Error buildQLinearConv(ContribCall &call);
 llvm::Error buildQGemm(ContribCall &call);

@@ -31,8 +31,8 @@ static Expected<Rows> addRouter(ContribCall &call) {
                   std::to_string(router.back()), " experts");
   std::string logits =
       call.reshape(call.operand(Router), {rows.tokens, router.back()});
-  // Of the chosen alone, the softmax is what all of them have, divided by its
-  // sum.
+  // The softmax over the chosen experts alone equals the softmax over all,
+  // divided by the sum of the chosen.
   bool normalizes = call.getInt("normalize_routing_weights", 0) != 0;
   auto softmax = [&](const std::string &x) {
     return call.add("Softmax", {x}, {attribute("axis", int64_t(-1))});

@@ -13,7 +13,8 @@ constexpr int32_t kInt64 = proto::TensorProto::INT64;
 
 namespace {
 
-/// What every form has. q, k, v: [batch, tokens, heads size].
+/// The operands and sizes of every form of attention. q, k, v: [batch, tokens,
+/// heads size].
 struct Heads {
   std::string q, k, v;
   int64_t batch = 0, queries = 0, keys = 0; // keys: without the past's
@@ -349,8 +350,8 @@ static GroupPast readGroupPast(ContribCall &call, int64_t batch,
   return past;
 }
 
-// What is new stands behind what a sample has filled: [batch, tokens of both,
-// heads size].
+// Puts new keys or values behind those that a sample has filled: [batch, tokens
+// of both, heads size].
 static std::string addBehindPast(ContribCall &call, const GroupPast &past,
                                  unsigned operand, const std::string &x,
                                  int64_t heads) {
@@ -459,7 +460,7 @@ Error zc::buildGroupQueryAttention(ContribCall &call) {
   const GroupPast past = readGroupPast(call, heads.batch, heads.queries);
   const bool continues = past.places > 0;
   if (call.getInt("do_rotary", 0)) {
-    // Of the places that are given the kernel reads the first alone.
+    // The kernel reads only the first of the places that are given.
     std::string first;
     if (call.has(Positions))
       first = call.slice(call.reshape(call.operand(Positions), {-1}), 0, 0, 1);

@@ -174,7 +174,7 @@ static std::string addIntegerProduct(ContribCall &call, const std::string &a,
   return sum;
 }
 
-// Of the operands' whole numbers; int32.
+// Multiplies the operands' integers; int32.
 static llvm::Expected<std::string>
 addMatMulInteger(ContribCall &call, unsigned leftZero, unsigned rightZero) {
   int64_t left = rankOf(call, 0), right = rankOf(call, 1);

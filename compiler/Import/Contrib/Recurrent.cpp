@@ -15,7 +15,8 @@ static std::string alongGates(ContribCall &call, unsigned operand,
                       {directions, 1, count / directions});
 }
 
-// What whole numbers stand for, as LSTM wants it: [directions, gates, terms].
+// The weights that the integers stand for, as LSTM wants them: [directions,
+// gates, terms].
 static std::string addWeights(ContribCall &call, unsigned weight,
                               unsigned scale, unsigned zero) {
   int64_t directions = call.dims(weight)[0];
