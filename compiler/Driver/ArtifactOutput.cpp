@@ -59,7 +59,7 @@ int zc::emitMachineCode(ModuleOp module, const CompileOptions &options) {
 
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-/// What changes where values are and how many bytes they have.
+/// Adds the settings that change where values are and how many bytes they have.
 static void addMemorySettings(const CompileOptions &options,
                               Settings &settings) {
   settings.push_back({"precision", options.precision});
@@ -100,7 +100,7 @@ static void addMemorySettings(const CompileOptions &options,
     settings.push_back({"memory-budget", std::to_string(options.memoryBudget)});
 }
 
-// What the user chose, for people and for `zc inspect`.
+// Lists the user's choices, for people and for `zc inspect`.
 static Settings listSettings(const CompileOptions &options) {
   // Exactly: a run that goes on compares them.
   auto number = [](double value) {

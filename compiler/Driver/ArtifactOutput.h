@@ -15,7 +15,7 @@ namespace zc {
 /// Prints the kernels' optimised LLVM IR; returns the exit code.
 int emitMachineCode(mlir::ModuleOp module, const CompileOptions &options);
 
-/// What the artifact's manifest would hold, but for machine code.
+/// The manifest that the artifact would have, but for machine code.
 Result<plan::Manifest> planManifest(mlir::ModuleOp module,
                                     const CompileOptions &options,
                                     const PipelineSchedule &pipeline,

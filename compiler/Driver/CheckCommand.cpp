@@ -85,7 +85,7 @@ static void describeGraph(ModuleOp module, Checked &checked) {
   checked.summary = summarizeModel(module);
 }
 
-/// What the losses of the first output would compare it with.
+/// The labels with which each loss would compare the first output.
 static std::vector<std::pair<std::string, std::string>>
 listLabels(const Checked &checked) {
   std::vector<std::pair<std::string, std::string>> labels;

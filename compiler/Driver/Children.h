@@ -8,7 +8,7 @@
 
 namespace zc {
 
-/// What has become of one piece of work.
+/// The outcome of one piece of work.
 struct ChildResult {
   bool ended = false; // with exit code 0
   std::string text;   // that the work returned, or what it has said on stderr

@@ -33,15 +33,13 @@ parseBatchDims(const std::vector<std::string> &texts);
 /// twice and differently.
 void checkNoneTwice(const char *option, const std::vector<std::string> &texts);
 
-/// What is wrong with a regular expression; empty: nothing.
+/// The error in a regular expression; empty: none.
 std::string checkRegex(const std::string &text);
 
-/// What CLI11 asks of a check: why the text is no finite number of at least 0,
-/// no number that a seed may be, no whole number of at least 1; empty when it
-/// is one.
+/// Checks of option values for CLI11. They return an error, or an empty text
+/// for a finite number of at least 0, a finite number above 0, a number that a
+/// seed may be, and a whole number of at least 1.
 std::string checkAmount(const std::string &text);
-
-/// What is wrong with a number that must be above 0 and finite; empty: nothing.
 std::string checkPositive(const std::string &text);
 std::string checkSeed(const std::string &text);
 std::string checkCount(const std::string &text);

@@ -200,7 +200,7 @@ static int runPhases(Phases &phases, const CompileOptions &options,
 }
 
 namespace {
-/// What phases need around them.
+/// The MLIR context in which the phases run.
 struct CompilerContext {
   // One thread, until the process that proves has left.
   CompilerContext()
@@ -218,7 +218,8 @@ struct CompilerContext {
 };
 } // namespace
 
-/// Of files for the linker, which have the process in their names from now on.
+/// Puts the process into the names of temporary files for the linker, from now
+/// on.
 static void markTemporaries() {
   static const std::string prefix = temporaryPrefix();
   llvm::SmallString<128> folder;

@@ -35,7 +35,7 @@ static void checkCompressed(const CLI::App &command,
                       std::to_string(options.zero));
 }
 
-// What no single option can check.
+// Checks options that depend on one another.
 static void checkTogether(const CompileOptions &options) {
   if (options.emit == Emit::Ptx && options.target != "cuda")
     throw CLI::ValidationError("--emit", "ptx belongs to --target cuda");

@@ -1,4 +1,4 @@
-// What no single option of `zc compile` can check by itself.
+// The checks of `zc compile` that concern several options at once.
 #ifndef ZC_COMPILER_DRIVER_COMPILECHECKS_H
 #define ZC_COMPILER_DRIVER_COMPILECHECKS_H
 

@@ -33,8 +33,8 @@ static gpu::GPUModuleOp getKernels(ModuleOp module) {
   return all;
 }
 
-// What code asks of a GPU, for runtime/Device/Cuda: at least this version, or
-// for machine code besides one of its generation.
+// The GPU that code needs, as runtime/Device/Cuda reads it: one of at least
+// this version; machine code also needs one of its generation.
 static std::string atLeast(StringRef arch) {
   return ("compute_" + arch.drop_front(3)).str();
 }

@@ -77,7 +77,7 @@ std::vector<std::string> zc::listDivisions(ModuleOp module) {
   return divisions;
 }
 
-/// What both programs have in common and small dims allow.
+/// The options that both programs share, as far as small dims allow.
 static CompileOptions makeSmall(CompileOptions options) {
   options.mesh = shrinkMesh(options.mesh);
   if (options.zeroGroup > 0)
@@ -123,8 +123,8 @@ static CompileOptions makeWhole(CompileOptions options) {
   return options;
 }
 
-/// What divides dims: each axis, and all that divide samples or ZeRO's units
-/// together, with the micro-batches.
+/// The numbers that divide dims: the size of each axis, and the products of all
+/// that together divide samples or ZeRO's units, with the micro-batches.
 static std::vector<int64_t> listDivisors(const CompileOptions &options) {
   const int64_t samples = options.getAxisSize("dp") * options.getAxisSize("ep");
   std::vector<int64_t> divisors;
@@ -247,8 +247,8 @@ private:
     return false;
   }
 
-  /// Of all ops of the plain program, and those that division puts in their
-  /// places. False: one is wrong.
+  /// Proves the sharding rules of all ops of the plain program, and of those
+  /// that division puts in their places. False: one is wrong.
   bool proveRules(ModuleOp one, ModuleOp many) {
     interpreter::RuleProver prover(/*seed=*/1);
     llvm::StringSet<> names;
@@ -304,7 +304,7 @@ private:
     return phases.takeModule();
   }
 
-  /// Of one rank's training programs.
+  /// The operations of one rank's training programs.
   static double countOperations(ModuleOp module) {
     double count = 0;
     module.walk([&](Operation *op) {

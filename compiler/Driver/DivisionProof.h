@@ -11,7 +11,7 @@
 
 namespace zc {
 
-/// What came out of a proof.
+/// The outcome of a proof.
 struct ProofReport {
   enum class Outcome {
     Equal,

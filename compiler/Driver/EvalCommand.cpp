@@ -125,7 +125,8 @@ static int evaluateModel(const EvalArguments &given) {
     return reportError(path.status().message());
   TemporaryName remembered(*path); // should a signal end us
   options.output = *path;
-  // What holds somebody's weights in a folder of all is nobody else's to read.
+  // The file holds somebody's weights in a folder that everybody reads: nobody
+  // else may read the file.
   mode_t mask = umask(0077);
   int code = compile(options);
   umask(mask);

@@ -1,4 +1,4 @@
-// What the user says of experts: their room, and over which tokens it counts.
+// The options for experts: their room, and over which tokens it counts.
 #ifndef ZC_COMPILER_DRIVER_EXPERTOPTIONS_H
 #define ZC_COMPILER_DRIVER_EXPERTOPTIONS_H
 

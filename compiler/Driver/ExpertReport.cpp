@@ -19,7 +19,8 @@ static RankedTensorType typeOf(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
 
-/// Of a parameter, or of several that are stacked.
+/// The elements of a parameter, or of several that are stacked, each counted
+/// once.
 static int64_t countElements(Value value, llvm::DenseSet<StateOp> &counted) {
   if (auto view = value.getDefiningOp<ReshapeOp>())
     return countElements(view.getInput(), counted);
@@ -79,7 +80,8 @@ void zc::noteExperts(ModuleOp module) {
   module->setAttr(kParametersAttr, builder.getI64IntegerAttr(parameters));
 }
 
-/// Of a group's rows, however many micro-batches the step has.
+/// The rooms' rows over a group's rows, however many micro-batches the step
+/// has.
 static double roomOverRows(ExpertSlotsOp slots) {
   auto groups = typeOf(slots.getGroups());
   return double(slots.getExperts()) * double(slots.getCapacity()) /

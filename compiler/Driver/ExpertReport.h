@@ -1,4 +1,5 @@
-// What `zc inspect` says of experts, found while the model is still whole.
+// The facts about experts that `zc inspect` shows, found while the model is
+// still whole.
 #ifndef ZC_COMPILER_DRIVER_EXPERTREPORT_H
 #define ZC_COMPILER_DRIVER_EXPERTREPORT_H
 
@@ -21,7 +22,7 @@ void noteExperts(mlir::ModuleOp module);
 /// all.
 void noteRooms(mlir::ModuleOp module, bool allLimited);
 
-/// What was noted, as settings of the artifact: "moe.layer.0" and so on, and
+/// The noted facts as settings of the artifact: "moe.layer.0" and so on, and
 /// "moe.parameters"; see compiler/Export/InspectExperts.cpp.
 std::vector<std::pair<std::string, std::string>>
 listExperts(mlir::ModuleOp module);

@@ -24,7 +24,8 @@ static Status toStatus(llvm::Error error) {
   return Status(StatusCode::InvalidArgument, llvm::toString(std::move(error)));
 }
 
-// Of the types that a run may hold otherwise; unspecified: another.
+// The plan's type of floats that a run may hold in another precision;
+// unspecified for all other types.
 static plan::DataType getPlanType(int32_t dataType) {
   switch (dataType) {
   case proto::TensorProto::FLOAT:
@@ -167,7 +168,7 @@ llvm::Expected<std::string_view> Weights::readReferred(const std::string &key,
 // -------------------------------------------------------------------------
 
 namespace {
-/// What is written: all of it, or nothing.
+/// The files that a command writes: all of them, or none.
 class Outputs {
 public:
   Result<AtomicFile *> add(const std::string &path) {
@@ -282,7 +283,7 @@ static Status run(const ExportOptions &options) {
   for (const std::string &path : {options.output, options.safetensors})
     if (!path.empty())
       ZC_RETURN_IF_ERROR(checkParentExists(path));
-  // What it refers to is read where the model needs it.
+  // Weights that the artifact refers to are read where the model needs them.
   ZC_ASSIGN_OR_RETURN(Artifact artifact,
                       Artifact::load(options.artifact, /*checkWeights=*/false));
   ZC_ASSIGN_OR_RETURN(CheckpointWeights checkpoint,

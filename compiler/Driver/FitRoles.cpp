@@ -15,7 +15,8 @@ LogicalResult Phases::fitRoles(
     const RecomputePassOptions &memory,
     const std::function<void(OpPassManager &, const RecomputePassOptions &)>
         &addRest) {
-  // What recomputation changes in the rings is known once it has been chosen.
+  // Recomputation changes how deep the rings must be, which is known only once
+  // it has been chosen.
   constexpr int kMostAttempts = 6;
   OwningOpRef<ModuleOp> fused = module->clone();
   RecomputePassOptions recompute = memory;
@@ -54,7 +55,8 @@ LogicalResult Phases::fitRoles(
   return success();
 }
 
-/// Of roles that are too large; whether there are such.
+/// Lets roles that are too large keep fewer units gathered. Returns whether any
+/// role gave up some.
 bool Phases::giveUpGathers(ArrayRef<Peak> peaks, std::vector<Gathered> &rooms) {
   bool gaveUp = false;
   for (auto [index, role] : llvm::enumerate(getRoles(*module))) {

@@ -73,7 +73,8 @@ importQuietly(MLIRContext *context, const ModelImportOptions &reading,
   return zc::importModel(context, reading);
 }
 
-// Of a model that is trained, outputs beside the loss's may be beyond us.
+// A trained model may have outputs beside the loss's that zc does not support;
+// they are then left out.
 FailureOr<OwningOpRef<ModuleOp>>
 Phases::importOutputs(ModelImportOptions reading) {
   if (options.mode != "train" || options.emit == Emit::Onnx)
@@ -97,7 +98,7 @@ Phases::importOutputs(ModelImportOptions reading) {
   return imported;
 }
 
-/// Of options about operators that the model does not have.
+/// Warns of options about operators that the model does not have.
 static void warnOfAbsent(zc::onnx::GraphOp graph,
                          const CompileOptions &options) {
   auto has = [&](ArrayRef<StringRef> kinds) {

@@ -12,7 +12,7 @@ namespace zc {
 void addMeshOptions(CLI::App &command, CompileOptions &options,
                     std::string &mesh);
 
-/// What no single option can check; empty when all is well.
+/// The error in options that do not go together; empty when all is well.
 std::string checkMeshTogether(const CompileOptions &options);
 
 /// The most bytes of gradients that are reduced together without ZeRO.

@@ -7,8 +7,8 @@
 
 namespace zc {
 
-/// What does not go with such a schedule; empty: all does, or the schedule has
-/// a flush.
+/// An error that names an option which does not go with a schedule without
+/// flush; empty: all do, or the schedule has a flush.
 std::string checkWithoutFlush(const CompileOptions &options);
 
 /// How old the versions are that steps read. `stageRules` as parseStageFile()

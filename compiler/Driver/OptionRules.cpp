@@ -253,7 +253,7 @@ static const Rule kOfTargets[] = {
      "bf16x3 and bf16x6 belong to --target cpu; cuda has tf32"},
 };
 
-/// What only the mesh decides.
+/// Rules for options that need a certain mesh.
 static const Rule kOfTheMesh[] = {
     {{"--batchnorm-stats"},
      [](const CompileOptions &options) {

@@ -1,4 +1,4 @@
-// What a user asks of `zc compile`.
+// The options of `zc compile`.
 #ifndef ZC_COMPILER_DRIVER_OPTIONS_H
 #define ZC_COMPILER_DRIVER_OPTIONS_H
 
@@ -132,8 +132,8 @@ struct CompileOptions {
   std::string compressActivations = "none"; // see parseEncodings
   bool partitionActivations = false;        // over tp
 
-  /// What is shown of a divided program before its artifact is written: on,
-  /// deep or off.
+  /// How much of a divided program is proven before its artifact is written:
+  /// on, deep or off.
   std::string verify = "on";
 
   Emit emit = Emit::Artifact;

@@ -44,7 +44,7 @@ void PassObserver::runAfterPass(Pass *pass, Operation *op) {
   std::chrono::duration<double> seconds =
       std::chrono::steady_clock::now() - started[pass];
   times.add(pass->getArgument(), seconds.count());
-  // Of what runs on every function the table in the end tells.
+  // Passes that run on every function are listed in the table at the end.
   if (verbose && !op->getParentOp())
     llvm::errs() << llvm::formatv("zc: {0,8:F3} s  {1}\n", seconds.count(),
                                   pass->getArgument());

@@ -1,4 +1,4 @@
-// What --dump-ir and -v show of every pass.
+// Observes every pass for --dump-ir and -v.
 #ifndef ZC_COMPILER_DRIVER_PASSOBSERVER_H
 #define ZC_COMPILER_DRIVER_PASSOBSERVER_H
 

@@ -289,7 +289,7 @@ void Phases::addSplit(OpPassManager &manager, const std::string &patterns) {
     manager.addPass(createShareCountPass());
 }
 
-/// Of one role there is none.
+/// Chooses the pipeline's schedule; without pp there is none.
 LogicalResult Phases::makePipeline() {
   if (options.getAxisSize("pp") == 1)
     return success();
@@ -418,8 +418,9 @@ LogicalResult Phases::buildPrograms() {
   });
 }
 
-/// Of a buffer in which gradients wait to be sent: what the user has said goes
-/// together, or a constant, so that no large table decides; 0: any.
+/// The most bytes of a buffer in which gradients wait to be sent: as many as
+/// the user lets go together, or a constant, so that no large table decides; 0:
+/// any.
 static int64_t getMostWaitingBytes(const CompileOptions &options) {
   // Smaller pieces than the fewest are more messages than they save room;
   // larger ones than the default are no quicker.
@@ -454,7 +455,8 @@ LogicalResult Phases::divide() {
   chunks.axis = "tp";
   chunks.sampleParts = options.getAxisSize("dp") * options.getAxisSize("ep");
   if (failed(run("sharded", [&](OpPassManager &manager) {
-        // Of samples' rows it takes some after others; sp leaves each fewer.
+        // The pass takes the rows of samples in chunks; sp leaves each rank
+        // fewer.
         if (options.getAxisSize("tp") > 1 && options.getAxisSize("sp") == 1)
           manager.addPass(createChunkCrossEntropyPass(chunks));
         buildRanksPipeline(manager, ranks);
@@ -466,7 +468,7 @@ LogicalResult Phases::divide() {
   return residuals;
 }
 
-/// Of what was asked for; auto without a budget: for all of a step.
+/// The value of --reshard-every; auto, without a budget, is a whole step.
 static int64_t askedReshardEvery(const CompileOptions &options) {
   int64_t every = options.reshardEvery == "auto" ? options.accumulate : 1;
   StringRef(options.reshardEvery).getAsInteger(10, every);
@@ -490,7 +492,8 @@ static RecomputePassOptions getMemoryOptions(const CompileOptions &options) {
 
 void Phases::addFusion(OpPassManager &manager,
                        const RecomputePassOptions &memory) {
-  // What is computed again, or kept in fewer bits, is a kernel of its own.
+  // Values that are recomputed, or kept in fewer bits, need a kernel of their
+  // own.
   MatchEpiloguesPassOptions epilogues;
   epilogues.activations =
       (options.recompute.empty() || options.recompute == "none") &&

@@ -43,15 +43,16 @@ public:
   mlir::ModuleOp getModule() { return *module; }
   mlir::OwningOpRef<mlir::ModuleOp> takeModule() { return std::move(module); }
 
-  /// What --sequence-parallel stood for, once divided: "on", "on=kept", "off".
+  /// The value that --sequence-parallel stood for, once divided: "on",
+  /// "on=kept", "off".
   const std::string &getSequenceParallel() const { return sequenceParallel; }
 
   PassTimes &getTimes() { return times; }
 
-  /// Of a silent one that failed.
+  /// The first error of silent phases that failed.
   const std::string &getFirstError() const { return printer.getFirstError(); }
 
-  /// Of a mesh with pp, once the programs are built.
+  /// The schedule of a mesh with pp, once the programs are built.
   const PipelineSchedule &getPipeline() const { return pipeline; }
 
 private:
@@ -79,9 +80,10 @@ private:
              const std::function<void(mlir::OpPassManager &,
                                       const RecomputePassOptions &)> &addRest);
   bool mayKeepGathered() const;
-  /// What --sequence-parallel auto stands for: the first way to keep residuals
-  /// with which the memory budget is enough, from what costs no time on. Sums
-  /// are sent a little quicker whole, so that without a budget they are.
+  /// Resolves --sequence-parallel auto: the first way to keep residuals with
+  /// which the memory budget is enough, beginning with the one that costs no
+  /// time. Sums are sent a little quicker whole, so without a budget they are
+  /// sent whole.
   std::string chooseSequenceParallel();
   bool fitsWithoutRecomputing(const std::string &sequenceParallel);
   /// How a role's units stay gathered; `Shared`: those of its stages in turn,

@@ -48,7 +48,8 @@ void zc::completePipelineOptions(const CLI::App &command,
     options.accumulate = kMicroBatchesPerRole * roles;
 }
 
-/// What --stage-replicas goes with; their numbers are the schedule's to check.
+/// Checks the options that --stage-replicas goes with; the schedule checks the
+/// numbers.
 static std::string checkReplicasTogether(const CompileOptions &options) {
   if (options.stageReplicas == "off")
     return "";

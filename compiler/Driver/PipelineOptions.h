@@ -1,5 +1,5 @@
-// What the user says of a pipeline: where the model is cut, and in what order
-// the roles work.
+// The options for a pipeline: where the model is cut, and in what order the
+// roles work.
 #ifndef ZC_COMPILER_DRIVER_PIPELINEOPTIONS_H
 #define ZC_COMPILER_DRIVER_PIPELINEOPTIONS_H
 
@@ -17,7 +17,7 @@ void addPipelineOptions(CLI::App &command, CompileOptions &options);
 /// Fills in what follows from --mesh: micro-batches, the schedule's own name.
 void completePipelineOptions(const CLI::App &command, CompileOptions &options);
 
-/// What is wrong with the options taken together; empty: nothing.
+/// The error in options that do not go together; empty: none.
 std::string checkPipelineTogether(const CompileOptions &options);
 
 /// About what a rank keeps from step to step for each element that is trained:

@@ -113,7 +113,7 @@ static int makeManifest(const CLI::App &command, Arguments &arguments,
   return compilePlan(options, manifest);
 }
 
-/// Of a model, not of an artifact.
+/// Searches layouts for a model; refuses an artifact.
 static int searchCommand(const CLI::App &command, Arguments &arguments,
                          const Cluster &cluster) {
   CompileOptions &options = arguments.compile.options;
@@ -139,7 +139,7 @@ static int searchCommand(const CLI::App &command, Arguments &arguments,
   return code != 0 ? code : report->ranking().empty() ? 1 : 0;
 }
 
-/// What a device holds, and how ranks add up: no model is compiled.
+/// Prints what a device holds, or what collectives cost: no model is compiled.
 static int formulaCommand(const CLI::App &command, const Arguments &arguments,
                           const Cluster &cluster) {
   if (arguments.collectives)
@@ -253,7 +253,7 @@ static int calibrateCommand(const CLI::App &command,
   return calibrate(arguments.calibration);
 }
 
-/// Of "RANK=FACTOR", each rank once.
+/// Parses "RANK=FACTOR" texts, which name each rank once.
 static std::map<int64_t, double>
 readStragglers(const std::vector<std::string> &texts) {
   std::map<int64_t, double> stragglers;
@@ -347,7 +347,7 @@ static int planCommand(const CLI::App &command, Arguments &arguments) {
   return planLayout(arguments, *cluster, manifest);
 }
 
-/// What is written beside what is printed.
+/// Adds the options that write files besides the printed plan.
 static void addFileOptions(CLI::App &command, Arguments &arguments) {
   command
       .add_option("--timeline", arguments.timeline,

@@ -67,7 +67,7 @@ std::string tryLayout(const CLI::App &command, const CompileOptions &options,
   return triedAsText(tried);
 }
 
-/// What all layouts are composed from, found in a child.
+/// The figures that all layouts are composed from, found in a child process.
 struct Basis {
   LayoutBasis numbers;
   int64_t batch = 0;
@@ -137,7 +137,7 @@ Result<Basis> takeBasis(const CompileOptions &options, const Cluster &cluster) {
   return basis;
 }
 
-/// What the command line has fixed is no choice.
+/// The layouts to search; an option that the command line fixes is no choice.
 LayoutSpace makeSpace(const CLI::App &command, const CompileOptions &options,
                       const Cluster &cluster, const SearchOptions &search,
                       const Basis &basis) {

@@ -57,7 +57,7 @@ void registerDialects(mlir::DialectRegistry &registry) {
                   mlir::vector::VectorDialect>();
   mlir::func::registerInlinerExtension(registry);
   registerTargets(registry, {getWorkspaceBound, getCudaWorkspaceBound});
-  // What the conversion to NVVM converts along with the gpu dialect.
+  // The conversion to NVVM converts these dialects along with the gpu dialect.
   mlir::arith::registerConvertArithToLLVMInterface(registry);
   mlir::cf::registerConvertControlFlowToLLVMInterface(registry);
   mlir::index::registerConvertIndexToLLVMInterface(registry);

@@ -13,7 +13,7 @@ namespace zc {
 /// Adds --sequence-parallel, --sp-attention and --token-dim.
 void addSequenceOptions(CLI::App &command, CompileOptions &options);
 
-/// What is wrong with them together; empty: nothing.
+/// The error in options that do not go together; empty: none.
 std::string checkSequenceTogether(const CompileOptions &options);
 
 /// Says to the passes for ranks how tokens are divided; inside tp as

@@ -33,7 +33,8 @@ static llvm::StringMap<std::string> findStates(ModuleOp module) {
   return keys;
 }
 
-// What a run changes must come back into the model.
+// A tensor that a run changes must have a place in the model, so that zc export
+// can write it back.
 static Status checkPlaces(ModuleOp module, const std::set<std::string> &placed,
                           const std::string &model) {
   Status status;

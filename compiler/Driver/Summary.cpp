@@ -159,7 +159,7 @@ static std::string printReplicas(const std::vector<uint32_t> &replicas) {
   return text.empty() ? text : text + " roles";
 }
 
-// Of modules, or folders of names; in the order in which they come.
+// Groups names by module, or by folder, in the order in which they come.
 static llvm::MapVector<StringRef, std::vector<StringRef>>
 groupByPrefix(ArrayRef<StringRef> names) {
   size_t begin = 0;

@@ -1,4 +1,4 @@
-// What `zc compile` tells when it is done.
+// The summary that `zc compile` prints when it is done.
 #ifndef ZC_COMPILER_DRIVER_SUMMARY_H
 #define ZC_COMPILER_DRIVER_SUMMARY_H
 
@@ -27,7 +27,7 @@ struct Summary {
   std::vector<std::string> unreached;
   /// Running means and variances of more than one element.
   std::vector<std::string> statistics;
-  /// What programs compute with as the file has it.
+  /// Tensors that programs compute with as the file has them.
   std::vector<std::string> frozen;
   uint64_t gradientStops = 0;  // values behind which no gradient flows
   uint64_t integerTensors = 0; // trained, but stored as integers
@@ -45,8 +45,8 @@ struct Summary {
   std::optional<ProofReport> proof; // that ranks train as one does
 };
 
-/// Of an imported model, which is trained by what `losses` names among its
-/// outputs; without names by the first.
+/// Summarizes an imported model. The outputs that `losses` names train it;
+/// without names the first one does.
 Summary summarizeModel(mlir::ModuleOp module,
                        const std::vector<std::string> &losses = {});
 

@@ -100,8 +100,9 @@ std::string zc::checkTargetTogether(const CompileOptions &options) {
   return "";
 }
 
-/// What oneDNN needs to multiply bfloat16. Of a named processor LLVM tells the
-/// features that others do not imply: not avx512f.
+/// Whether a processor has the vectors that oneDNN needs to multiply bfloat16.
+/// For a named processor LLVM lists the features that others do not imply: not
+/// avx512f.
 static bool hasWideVectors(const std::string &name) {
   CpuArch arch;
   std::string error; // reported where code is made for it

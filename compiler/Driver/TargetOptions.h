@@ -13,7 +13,7 @@ namespace zc {
 /// device.
 void addTargetOptions(CLI::App &command, CompileOptions &options);
 
-/// What no single option can check; empty when all is well.
+/// The error in options that do not go together; empty when all is well.
 std::string checkTargetTogether(const CompileOptions &options);
 
 /// For the pass that tells all others of the target.

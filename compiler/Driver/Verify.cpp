@@ -41,7 +41,7 @@ struct Work {
 
 static bool isBound(const Work &work, size_t index, Binding binding) {
   const TestTensor &input = work.set.inputs[index];
-  // What has no elements is a constant in every model.
+  // An input without elements is a constant in every model.
   if (llvm::is_contained(input.dims, 0))
     return true;
   if (binding == Binding::None || input.bytes.size() > kMostBoundBytes)
@@ -88,7 +88,7 @@ static int computeOutputs(const Work &work) {
     if (binding != Binding::None &&
         boundInputs(work, binding) == options.constantInputs)
       continue;
-    // What an attempt said that another one follows is of no interest.
+    // The messages of an attempt that another one follows are of no interest.
     if (ftruncate(STDERR_FILENO, 0) != 0)
       return 1;
     options = makeOptions(work, binding);

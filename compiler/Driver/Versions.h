@@ -5,7 +5,7 @@
 
 namespace zc {
 
-/// What `zc --version` prints: zc, LLVM, ONNX and the back ends, a line each.
+/// The text of `zc --version`: zc, LLVM, ONNX and the back ends, a line each.
 std::string getVersions();
 
 } // namespace zc

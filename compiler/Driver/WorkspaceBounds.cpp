@@ -50,7 +50,7 @@ static Order getImageOrder(Value value, bool channelsLast) {
 }
 
 namespace {
-/// What a back end's libraries need at most.
+/// The functions that bound the workspaces of a back end's libraries.
 struct LibraryBounds {
   uint64_t (*matmul)(const kernels::MatmulSpec &, int threads);
   uint64_t (*convolution)(const kernels::ConvolutionSpec &, int threads);

@@ -1,4 +1,4 @@
-// What the CPU's library needs at most, told to the passes.
+// Bounds on the workspaces of the targets' libraries, for the passes.
 #ifndef ZC_COMPILER_DRIVER_WORKSPACEBOUNDS_H
 #define ZC_COMPILER_DRIVER_WORKSPACEBOUNDS_H
 
