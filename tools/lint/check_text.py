@@ -19,11 +19,6 @@ SOURCES = {".h", ".cpp", ".cu", ".td", ".py", ".sh", ".cmake", ".mlir",
 SLASHES = re.compile(r"(?:^|\s)//+ +(.*)")
 SLASHED = {".h", ".cpp", ".cu", ".td", ".mlir", ".proto"}
 HEADLESS = re.compile(r"(?:What|Of) [^.!]*(?:[.!]|$)")
-# Folders whose comments may begin so. Take off the list those that are done.
-MAY_BE_HEADLESS = (
-    "compiler/Driver", "compiler/Import", "kernels/Cpu", "passes/Codegen/Cuda",
-    "passes/Experts", "passes/Import", "passes/Precision", "runtime/Api",
-    "test/passes/Import", "test/unit/runtime/Api")
 
 
 def comments(suffix, text):
@@ -58,9 +53,6 @@ def comments(suffix, text):
 
 
 def check_comments(name, suffix, text):
-    if name.as_posix().startswith(tuple(f"{each}/"
-                                        for each in MAY_BE_HEADLESS)):
-        return
     for number, comment in comments(suffix, text):
         sentence = HEADLESS.match(comment)
         if sentence and "?" not in sentence.group():

@@ -32,7 +32,7 @@ func.func @chosen(%x: tensor<4x6xf32>, %l: tensor<4x3xf32>, %w: tensor<3x6x5xf32
   %p2 = train.pad %s2 {low = array<i64: 2, 0>, interior = array<i64: 0, 0>} : (tensor<2x3xf32>) -> tensor<4x3xf32>
   %sum = train.add %a1, %p2 : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
   %before = train.sub %sum, %one : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
-  // Of those that find room, the place.
+  // The place of those that find room.
   %lt = train.compare "lt" %before, %most : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xi1>
   %fits = train.convert %lt : (tensor<4x3xi1>) -> tensor<4x3xf32>
   %kept = train.mul %m, %fits : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
@@ -86,7 +86,7 @@ func.func @positive(%x: tensor<4x6xf32>, %l: tensor<4x3xf32>, %w: tensor<3x6x5xf
   %p2 = train.pad %s2 {low = array<i64: 2, 0>, interior = array<i64: 0, 0>} : (tensor<2x3xf32>) -> tensor<4x3xf32>
   %sum = train.add %a1, %p2 : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
   %before = train.sub %sum, %one : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
-  // Of those that find room, the place.
+  // The place of those that find room.
   %lt = train.compare "lt" %before, %most : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xi1>
   %fits = train.convert %lt : (tensor<4x3xi1>) -> tensor<4x3xf32>
   %kept = train.mul %m, %fits : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
@@ -112,7 +112,7 @@ func.func @positive(%x: tensor<4x6xf32>, %l: tensor<4x3xf32>, %w: tensor<3x6x5xf
   return %o : tensor<4x5xf32>
 }
 
-// What stays: weights below 0 bring no row there.
+// No match: weights below 0 bring no row there.
 // CHECK-LABEL: func.func @any_sign
 // CHECK-NOT: train.grouped_matmul
 // CHECK: return
@@ -141,7 +141,7 @@ func.func @any_sign(%x: tensor<4x6xf32>, %l: tensor<4x3xf32>, %w: tensor<3x6x5xf
   %p2 = train.pad %s2 {low = array<i64: 2, 0>, interior = array<i64: 0, 0>} : (tensor<2x3xf32>) -> tensor<4x3xf32>
   %sum = train.add %a1, %p2 : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
   %before = train.sub %sum, %one : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
-  // Of those that find room, the place.
+  // The place of those that find room.
   %lt = train.compare "lt" %before, %most : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xi1>
   %fits = train.convert %lt : (tensor<4x3xi1>) -> tensor<4x3xf32>
   %kept = train.mul %m, %fits : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
@@ -167,7 +167,7 @@ func.func @any_sign(%x: tensor<4x6xf32>, %l: tensor<4x3xf32>, %w: tensor<3x6x5xf
   return %o : tensor<4x5xf32>
 }
 
-// What stays: a limit that is not the room's.
+// No match: the limit is not the room's.
 // CHECK-LABEL: func.func @other_limit
 // CHECK-NOT: train.grouped_matmul
 // CHECK: return
@@ -196,7 +196,7 @@ func.func @other_limit(%x: tensor<4x6xf32>, %l: tensor<4x3xf32>, %w: tensor<3x6x
   %p2 = train.pad %s2 {low = array<i64: 2, 0>, interior = array<i64: 0, 0>} : (tensor<2x3xf32>) -> tensor<4x3xf32>
   %sum = train.add %a1, %p2 : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
   %before = train.sub %sum, %one : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
-  // Of those that find room, the place.
+  // The place of those that find room.
   %lt = train.compare "lt" %before, %most : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xi1>
   %fits = train.convert %lt : (tensor<4x3xi1>) -> tensor<4x3xf32>
   %kept = train.mul %m, %fits : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
@@ -219,7 +219,7 @@ func.func @other_limit(%x: tensor<4x6xf32>, %l: tensor<4x3xf32>, %w: tensor<3x6x
   return %o : tensor<4x5xf32>
 }
 
-// What stays: places that count others than those before.
+// No match: places count others than those before.
 // CHECK-LABEL: func.func @other_sum
 // CHECK-NOT: train.grouped_matmul
 // CHECK: return
@@ -248,7 +248,7 @@ func.func @other_sum(%x: tensor<4x6xf32>, %l: tensor<4x3xf32>, %w: tensor<3x6x5x
   %p2 = train.pad %s2 {low = array<i64: 2, 0>, interior = array<i64: 0, 0>} : (tensor<2x3xf32>) -> tensor<4x3xf32>
   %sum = train.add %a1, %p2 : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
   %before = train.sub %sum, %one : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
-  // Of those that find room, the place.
+  // The place of those that find room.
   %lt = train.compare "lt" %before, %most : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xi1>
   %fits = train.convert %lt : (tensor<4x3xi1>) -> tensor<4x3xf32>
   %kept = train.mul %m, %fits : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
@@ -271,7 +271,7 @@ func.func @other_sum(%x: tensor<4x6xf32>, %l: tensor<4x3xf32>, %w: tensor<3x6x5x
   return %o : tensor<4x5xf32>
 }
 
-// What stays: rows that are weighed on their way there, too.
+// No match: rows are weighed on their way there, too.
 // CHECK-LABEL: func.func @weighed
 // CHECK-NOT: train.grouped_matmul
 // CHECK: return
@@ -300,7 +300,7 @@ func.func @weighed(%x: tensor<4x6xf32>, %l: tensor<4x3xf32>, %w: tensor<3x6x5xf3
   %p2 = train.pad %s2 {low = array<i64: 2, 0>, interior = array<i64: 0, 0>} : (tensor<2x3xf32>) -> tensor<4x3xf32>
   %sum = train.add %a1, %p2 : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
   %before = train.sub %sum, %one : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
-  // Of those that find room, the place.
+  // The place of those that find room.
   %lt = train.compare "lt" %before, %most : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xi1>
   %fits = train.convert %lt : (tensor<4x3xi1>) -> tensor<4x3xf32>
   %kept = train.mul %m, %fits : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
