@@ -19,8 +19,8 @@
 using namespace mlir;
 using namespace zc;
 
-// The model and what belongs to it. What cannot be read is reported by the
-// import.
+// The model and the files that belong to it. The import reports those that
+// cannot be read.
 static InputFiles listInputs(const CompileOptions &options) {
   InputFiles inputs;
   inputs.add(options.model);

@@ -15,9 +15,9 @@ struct SearchOptions {
   std::vector<std::string> placement;
 };
 
-/// Compiles and simulates layouts of the model. What the command line fixes
-/// stays: the mesh, the ZeRO stage, micro-batches, schedule, recomputation.
-/// Fails where the model itself does not compile.
+/// Compiles and simulates layouts of the model. Settings that the command line
+/// fixes stay: the mesh, the ZeRO stage, micro-batches, schedule,
+/// recomputation. Fails where the model itself does not compile.
 Result<SearchReport> searchLayouts(const CLI::App &command,
                                    const CompileOptions &options,
                                    const Cluster &cluster,

@@ -8,7 +8,7 @@
 namespace zc {
 
 /// Fills in `input.model` and `input.tensors` from the model file at `path`.
-/// What states hold anyway is not stored twice.
+/// Tensors that states hold anyway are not stored twice.
 Status addStoredModel(const std::string &path, AbsentData absent,
                       ExportInput &input);
 

@@ -78,8 +78,8 @@ struct ModelImportOptions {
 };
 
 /// The sizes of the model's symbolic dims in arrays of the given shapes, by
-/// input name; samples, dim 0, in batches of at most `maxBatch`. What no array
-/// tells, or a model that cannot be read, is left out.
+/// input name; samples, dim 0, in batches of at most `maxBatch`. Dims that no
+/// array tells, and all dims of a model that cannot be read, are left out.
 std::map<std::string, int64_t>
 readDims(const std::string &path,
          const std::map<std::string, std::vector<int64_t>> &shapes,

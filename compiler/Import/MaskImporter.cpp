@@ -1,8 +1,9 @@
 // Masks of attention that are added although they are bools.
 //
 // At opset 23 PyTorch 2.15 writes scaled dot product attention with dropout and
-// a bool mask as MatMul, Add of the mask, Softmax: ONNX has no such Add. What
-// PyTorch computes is meant: where the mask is false, the score is -infinity.
+// a bool mask as MatMul, Add of the mask, Softmax: ONNX has no such Add. The
+// importer takes it as PyTorch computes it: where the mask is false, the score
+// is -infinity.
 #include "compiler/Import/GraphImporter.h"
 #include "compiler/Import/Types.h"
 

@@ -336,12 +336,13 @@ inline void resumeTile(const float *from) {
 }
 
 /// Computes the product of `panels`. A small depth is done at once, row by row,
-/// as c lies. Of a large one, 32 columns by some rows at a time, a chunk of the
-/// columns' depth stays in a first-level cache while rows pass by; the sums
-/// wait for the next chunk in the second. A chunk's products of parts begin
-/// with the smallest; those of parts that are small both are left out. Each
-/// chunk has sums of its own then, which are added to those that wait: on top
-/// of these, the small products of all but the first would be rounded away.
+/// as c lies. A large one is done in chunks, 32 columns by some rows at a time:
+/// a chunk of the columns' depth stays in a first-level cache while rows pass
+/// by, and the sums wait for the next chunk in the second. A chunk's products
+/// of parts begin with the smallest; those of parts that are small both are
+/// left out. Each chunk has sums of its own then, which are added to those that
+/// wait: on top of these, the small products of all but the first would be
+/// rounded away.
 template <int Parts> class Multiplication {
 public:
   explicit Multiplication(const MatmulPanels &panels)
@@ -477,8 +478,8 @@ private:
     finishSums(place, sums);
   }
 
-  /// c of a tile. What it is on top of is added last, but not where
-  /// `startsFirst`: its size rounds no sum before.
+  /// Finishes a tile of c. `start` is added last, so that its size rounds no
+  /// sum before; only where `startsFirst` does a whole tile begin with it.
   void finishSums(const Place &place, const float *sums) {
     char *c = target(place);
     const float *start = startAt(place);

@@ -22,8 +22,8 @@ MatmulSpec groupedProduct(const GroupedMatmulSpec &spec) {
 }
 
 /// Measured on an Intel Xeon with AVX-512 and AMX, two threads; the README of
-/// tools/bench has the rates of layers. Of few rows, packing an expert's matrix
-/// takes longer than multiplying by it.
+/// tools/bench has the rates of layers. If there are few rows, packing an
+/// expert's matrix takes longer than multiplying by it.
 bool tilesGroupedMatmul(const GroupedMatmulSpec &spec, ProcessorKind kind) {
   constexpr int64_t kFew = 128, kFewRows = 32;
   return kind == ProcessorKind::IntelWide &&

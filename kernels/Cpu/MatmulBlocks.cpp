@@ -142,15 +142,15 @@ static bool tilesAnywhere(const MatmulSpec &spec, int64_t least, int64_t most) {
   return spec.a.strides[1] != 1 && least >= kFew;
 }
 
-/// The rule for Intel's processors with AVX-512. Of their rate in float32 the
-/// library reaches 82 to 90% where neither factor is transposed or b alone is,
-/// 77 to 87% where a is; tiles 88 to 94% of large products and 84 to 88% of
-/// small ones, whatever is transposed. In bfloat16 with AMX, GFLOP/s of large
-/// products: 1210 to 2400 and 1600 to 2630; of small ones with a as it lies
-/// 2270 to 2830 and 2210 to 2320, with a transposed 1650 to 1930 and 2120 to
-/// 2400. Measured with two threads, 2 MiB of second-level cache each:
-/// on more threads each packs a larger share of what it multiplies, as if the
-/// product were smaller, and the rule takes it so.
+/// The rule for Intel's processors with AVX-512. In float32 the library reaches
+/// 82 to 90% of their rate where neither factor is transposed or b alone is, 77
+/// to 87% where a is; tiles reach 88 to 94% for large products and 84 to 88%
+/// for small ones, whatever is transposed. In bfloat16 with AMX, the library's
+/// and the tiles' GFLOP/s for large products: 1210 to 2400 and 1600 to 2630;
+/// for small ones with a as it lies 2270 to 2830 and 2210 to 2320, with a
+/// transposed 1650 to 1930 and 2120 to 2400. Measured with two threads, 2 MiB
+/// of second-level cache each: on more threads each packs a larger share of its
+/// operands, as if the product were smaller, and the rule takes it so.
 static bool tilesOnIntel(const MatmulSpec &spec, int threads, int64_t least) {
   constexpr int64_t kFew = 128;
   constexpr double kSmall = kFew * kFew * kFew, kLarge = 1 << 29;

@@ -28,8 +28,8 @@ struct MatmulPanels {
   void *c;
   int64_t cRow;
   bool narrow; // c is bfloat16, else float32
-  /// Which rows of c, and of start, are meant; null: the first ones. Of vectors
-  /// alone, not of AMX.
+  /// The rows of c, and of start, that are written; null: the first ones.
+  /// Vectors alone support it, not AMX.
   const int32_t *places;
   SoonRead soon; // what is packed next
 };

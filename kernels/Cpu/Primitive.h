@@ -30,7 +30,7 @@ public:
   virtual std::string implementation() const = 0;
 
   /// Whether parts may wait for one another, so that each needs a thread of its
-  /// own. Of convolutions the name tells (WorkHint.cpp).
+  /// own. For convolutions the name tells (WorkHint.cpp).
   virtual bool mayMeet() const { return false; }
 
   /// The part of the workspace that the kernel really uses.

@@ -1,6 +1,6 @@
 // A tensor without its zeros: a bit an element, and the others' values one
-// after the other, in blocks whose values lie together. What is +0, and nothing
-// else, has no value, so that the tensor comes back bit for bit.
+// after the other, in blocks whose values lie together. Only +0 has no value,
+// so that the tensor comes back bit for bit.
 #ifndef ZC_KERNELS_CPU_SPARSEBLOCK_H
 #define ZC_KERNELS_CPU_SPARSEBLOCK_H
 

@@ -8,7 +8,7 @@ namespace zc::kernels {
 namespace {
 
 // Seconds of work from which on it pays to wake others: a sleeper needs 50
-// microseconds or so. What a waking costs: others stay awake for a while after
+// microseconds or so. Waking has a cost: others stay awake for a while after
 // the work, on processors that may be wanted.
 constexpr double kWorthWaking = 100e-6, kWaking = 100e-6;
 // Work that is done alone pays back a debt by this part of its seconds, so that
@@ -182,8 +182,8 @@ void Team::run(const TeamJob &job) {
 }
 
 /// Seconds that the others saved the caller, or cost it when they were kept
-/// from running amid their work. What they cost must be saved elsewhere, or be
-/// a small part of what is done without them, before they are asked again.
+/// from running amid their work. Before they are asked again, the cost must be
+/// saved elsewhere, or be a small part of the work that is done without them.
 void Team::account(double saved) {
   debt = std::max(debt - saved, -kMostCredit);
   sharing = sharing && debt < kMostDebt;

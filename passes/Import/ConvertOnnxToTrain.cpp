@@ -1,7 +1,7 @@
 //===- ConvertOnnxToTrain.cpp - the model as the program @forward ---------===//
 //
-// The pass owns the frame: the program, its arguments and results. What a node
-// computes is known to its lowering alone (Lowering/).
+// The pass owns the frame: the program, its arguments and results. Only a
+// node's lowering (Lowering/) knows how the node is computed.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Onnx/Location.h"

@@ -32,8 +32,8 @@ struct RoutedChoice {
 
 /// Masks [groups, tokens, experts, places] or, of one group, [tokens, experts,
 /// places] which give each token a place in the room of the experts that it
-/// chose: the next that is free, all first choices before the second ones. What
-/// finds none is 0.
+/// chose: the next that is free, all first choices before the second ones. A
+/// token that finds none has 0.
 struct Routing {
   int64_t groups, tokens, experts, capacity;
   llvm::SmallVector<RoutedChoice, 2> choices;

@@ -1,8 +1,8 @@
 //===- ApplyPrecision.cpp - --zc-apply-precision --------------------------===//
 //
 // Mixed precision (Micikevicius et al. 2018) is where conversions stand in the
-// forward: differentiated, they are the conversions of the backward. What an op
-// wants of its operands it says itself.
+// forward: differentiated, they are the conversions of the backward. Each op
+// says itself which types its operands should have.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/ExpertOps.h"

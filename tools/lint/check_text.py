@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Text that no file may have: paths of one machine, marks of unfinished work,
-tabs and trailing spaces in sources, comments whose first sentence begins with
-"What" or "Of" and is no question."""
+tabs and trailing spaces in sources, sentences of comments that begin with "What"
+or "Of" and are no questions."""
 import io
 import re
 import tokenize
@@ -18,7 +18,7 @@ SOURCES = {".h", ".cpp", ".cu", ".td", ".py", ".sh", ".cmake", ".mlir",
            ".proto", ".test", ".onnxtext"}
 SLASHES = re.compile(r"(?:^|\s)//+ +(.*)")
 SLASHED = {".h", ".cpp", ".cu", ".td", ".mlir", ".proto"}
-HEADLESS = re.compile(r"(?:What|Of) [^.!]*(?:[.!]|$)")
+HEADLESS = re.compile(r"(?:^|[.!?] )((?:What|Of) [^.!]*)")
 
 
 def comments(suffix, text):
@@ -54,10 +54,10 @@ def comments(suffix, text):
 
 def check_comments(name, suffix, text):
     for number, comment in comments(suffix, text):
-        sentence = HEADLESS.match(comment)
-        if sentence and "?" not in sentence.group():
-            yield (f'{name}:{number}: a comment begins with "'
-                   f'{comment.split()[0]} ..."; begin with its subject')
+        for sentence in HEADLESS.findall(comment):
+            if "?" not in sentence:
+                yield (f'{name}:{number}: a sentence begins with "'
+                       f'{sentence[:20]}..."; begin with its subject')
 
 
 def check_source(name, text):

@@ -21,8 +21,8 @@ public:
   /// The float32 numbers that bits (uint8) stand for.
   mlir::Value decode(TensorBuilder &build, mlir::Value bits) const;
   /// The numbers of this type nearest to float32 ones, of two the even one.
-  /// What is beyond the largest becomes that, or, not `saturating`, infinity or
-  /// NaN.
+  /// Larger numbers become the largest of the type or, not `saturating`,
+  /// infinity or NaN.
   mlir::Value round(TensorBuilder &build, mlir::Value x, bool saturating) const;
   /// The bits (uint8) of numbers that `round` has made. The sign of a zero is
   /// that of `signs`.

@@ -190,9 +190,9 @@ sched.kernel @prime_rows {
   train.yield %0 : tensor<16411x1x2xf32>
 }
 
-// Tests that tensors put one behind another are copied in long rows: all that lies
-// side by side in an input is one. Of few such rows, the dims behind the one that
-// grows are one, so that threads find rows to share.
+// Tests that tensors put one behind another are copied in long rows: all that
+// lies side by side in an input is one. If there are few such rows, the dims
+// behind the one that grows are one, so that threads find rows to share.
 // CHECK: func.func @concatenation([[A:%[a-z0-9]+]]: memref<8x3136xf32> {{{[^}]*}}}, [[B:%[a-z0-9]+]]: memref<8x1568xf32> {{{[^}]*}}}, [[C:%[a-z0-9]+]]: memref<8x4704xf32>
 // CHECK: memref.subview %{{.*}}[0, 3136] [2, 1568] [1, 1]
 sched.kernel @concatenation {

@@ -20,9 +20,10 @@ train.state @w1 "parameter" : !t
 train.state @w2 "parameter" : !t
 train.state @w3 "parameter" : !t
 
-// Tests what is kept: what crosses between layers; between two segments of them;
-// what the library computes. What runs again stands before its first reader, and
-// the last layer, whose backward comes at once, is never computed again.
+// Tests what is kept: what crosses between layers; between two segments of
+// them; what the library computes. A recomputed op stands before its first
+// reader, and the last layer, whose backward comes at once, is never computed
+// again.
 // LAYER: module attributes {memory.recomputed = array<f64: 6.000000e+00,
 // SQRT: module attributes {memory.recomputed = array<f64: 5.000000e+00,
 // SELECTIVE: module attributes {memory.recomputed = array<f64: 6.000000e+00,

@@ -6,7 +6,7 @@
 
 // Tests that stages of equal time give way to stages that fit: where the
 // parameters of the first and their moments are large, and where it keeps many
-// micro-batches. What ranks divide, or compute again, is less.
+// micro-batches. Tensors that ranks divide, or compute again, count less.
 
 !x = tensor<1024x32xf32>
 !w = tensor<32x32xf32>

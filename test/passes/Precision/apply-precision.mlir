@@ -77,8 +77,9 @@ func.func @step(%w: tensor<4x4xf32> {train.state = @w},
 
 // -----
 
-// Tests that what is repeated is converted before it is: its gradient is then
-// added up in float32. What is only moved is converted where it is read.
+// Tests that a repeated value is converted before it is repeated: its gradient
+// is then added up in float32. A value that is only moved is converted where it
+// is read.
 train.state @w "parameter" : tensor<4x4xf32>
 train.state @scale "parameter" : tensor<4xf32>
 // CHECK-LABEL: func.func @step

@@ -1,8 +1,8 @@
 // RUN: zc-opt %s --zc-apply-zero="stage=3 axes=dp unit=auto" | FileCheck %s
 
 // Tests that large parameters outside of layers, an embedding and a head, have
-// units of their own: neither stays gathered for the other's sake. What is small
-// goes with one of them.
+// units of their own: neither stays gathered for the other's sake. Small ones
+// go with one of them.
 // CHECK: train.state @unit.0 "parameter" : tensor<4194304xf32>
 // CHECK: train.state @unit.1 "parameter" : tensor<4194308xf32>
 // CHECK-NOT: @unit.2
