@@ -185,8 +185,8 @@ static void addTrainingOptions(CLI::App &command, CompileOptions &options) {
       ->type_name("REGEX");
   command
       .add_option("--stop-gradient", options.stopGradient,
-                  "nodes or values behind which no gradient flows: what "
-                  "detach() lost in the file")
+                  "nodes or values behind which no gradient flows, for a "
+                  "detach() that the file has lost")
       ->check(checkRegex)
       ->type_name("REGEX");
   command.add_flag("--train-scales", options.trainScales,
@@ -225,56 +225,53 @@ static void addKeptOptions(CLI::App &command, CompileOptions &options) {
   command
       .add_option(
           "--compress-activations", options.compressActivations,
-          "how values that the forward keeps for the backward are "
-          "stored where that lowers the peak, a list, separated by "
-          "commas: bits, one bit an element where only its sign is "
-          "read; sparse or sparse=DENSITY, what a ReLU makes for a "
-          "convolution or product without its zeros, with room for this "
-          "share of all elements (0.6), beyond which a run ends; bf16 or "
-          "fp16, float32 in 16 bits (fp16: at most "
-          "+-65504), so that losses of equal weights stay the same and "
-          "gradients are rounded; or none")
+          "store saved activations in fewer bytes where that lowers the peak: "
+          "a list, separated by commas, of bits (one bit an element where the "
+          "backward reads only the sign); sparse or sparse=DENSITY (the result "
+          "of a ReLU that a convolution or matmul reads is stored without its "
+          "zeros; there is room for this share of its elements, 0.6, and a run "
+          "with more ends); bf16 or fp16 (float32 in 16 bits, fp16 at most "
+          "+-65504: losses of equal weights stay the same, gradients are "
+          "rounded); or none")
       ->check(checkEncodings)
       ->type_name("LIST");
   command.add_flag("--partition-activations", options.partitionActivations,
-                   "of what all ranks along tp keep for the backward, each "
-                   "keeps its part where that lowers the peak; gathered again "
-                   "before it is read");
+                   "shard along tp the saved activations that all its ranks "
+                   "would keep, where that lowers the peak; they are gathered "
+                   "before the backward reads them");
 }
 
 static void addMemoryOptions(CLI::App &command, CompileArguments &arguments) {
   command
       .add_option(
           "--precision", arguments.options.precision,
-          "what weights, activations and gradients of a step are stored "
-          "in; with bf16 and fp16 the optimizer updates float32 weights, "
-          "which are what checkpoints and exports hold. fp16 scales the "
-          "loss, skips steps whose gradients overflow, and is "
-          "multiplied as float32 on CPUs")
+          "the type of a step's weights, activations and gradients; with bf16 "
+          "and fp16 the optimizer updates float32 weights, which checkpoints "
+          "and exports hold. fp16 scales the loss, skips steps whose gradients "
+          "overflow, and is multiplied as float32 on CPUs")
       ->check(CLI::IsMember({"fp32", "bf16", "fp16"}));
   command
       .add_option("--reduce-precision", arguments.options.reducePrecision,
-                  "what ranks add up gradients in")
+                  "the type in which ranks reduce gradients")
       ->check(CLI::IsMember({"fp32", "bf16"}));
   command
       .add_option("--recompute", arguments.options.recompute,
-                  "values of the forward to compute again in the backward: all "
-                  "but what crosses between layers, or between sqrt(layers) "
-                  "segments; all but what libraries compute (selective); or "
-                  "as needs least memory (full). By default none, but for what "
-                  "--memory-budget takes")
+                  "activations that the backward computes again: all but those "
+                  "between layers (layer), or between sqrt(layers) segments "
+                  "(sqrt); all but the results of library calls (selective); "
+                  "or those that need least memory (full). By default none, "
+                  "unless --memory-budget asks for some")
       ->check(CLI::IsMember({"none", "layer", "sqrt", "selective", "full"}))
       ->default_str("");
   command
       .add_option("--offload", arguments.options.offload,
-                  "what lies in a file (zc run --offload-dir), with --target "
-                  "cuda in the host's memory, while nothing needs it, brought "
-                  "and taken away by copies beside the "
-                  "computation: a list, separated by commas, of optimizer "
+                  "tensors that lie in a file (zc run --offload-dir), with "
+                  "--target cuda in the host's memory, while nothing needs "
+                  "them; copies beside the computation bring them and take "
+                  "them away: a list, separated by commas, of optimizer "
                   "(moments, and the float32 weights behind 16-bit ones), "
-                  "parameters, activations (what the forward keeps for the "
-                  "backward); or none. By default only what --memory-budget "
-                  "takes")
+                  "parameters, activations (those that the backward needs); or "
+                  "none. By default none, unless --memory-budget asks for some")
       ->check(checkOffload)
       ->type_name("LIST");
   addKeptOptions(command, arguments.options);

@@ -161,8 +161,8 @@ static void addMachineOptions(CLI::App &command, EvalArguments &given) {
       ->default_str("");
   command
       .add_option("--trust", given.trusted,
-                  "of an artifact: run it only if it is signed (zc sign) by "
-                  "this public key, or has this hash; may be repeated")
+                  "run an artifact only if it is signed (zc sign) by this "
+                  "public key, or has this hash; may be repeated")
       ->allow_extra_args(false)
       ->type_name("KEYFILE|sha256:HASH");
   command.add_flag("--sandbox", given.sandbox,
@@ -211,8 +211,8 @@ Command zc::addEvalCommand(CLI::App &command) {
       ->type_name("DIR");
   command
       .add_option("--data", given->data,
-                  "of an artifact, in place of --input: samples with labels, "
-                  "as for zc run; loss and metrics are printed")
+                  "samples with labels, as for zc run, in place of --input: "
+                  "print an artifact's loss and metrics")
       ->join(',')
       ->type_name("FILE");
   command
@@ -239,8 +239,8 @@ Command zc::addEvalCommand(CLI::App &command) {
                    "of the weights; zc compile --ema keeps them");
   command
       .add_option("--seed", given->seed,
-                  "without a checkpoint, of weights that a run would draw "
-                  "(zc compile --init) [0]")
+                  "seed of the initial weights that a run would draw (zc "
+                  "compile --init), without a checkpoint [0]")
       ->check(checkSeed);
   addDimOptions(command, given->dims, given->batchDims);
   addInputValueOption(command, given->inputValues);

@@ -26,15 +26,15 @@ static std::string checkGroup(const std::string &text) {
 void zc::addExpertOptions(CLI::App &command, CompileOptions &options) {
   command
       .add_option("--moe-capacity", options.moeCapacity,
-                  "room that a group of tokens has for each expert, as a "
-                  "multiple of an even share; what finds none passes by the "
-                  "residual alone; none: every token finds room")
+                  "capacity of each expert for a group of tokens, as a "
+                  "multiple of an even share; a token that finds no room "
+                  "passes by the residual alone; none: every token finds room")
       ->check(checkCapacity)
       ->type_name("F|none");
   command
       .add_option("--moe-group", options.moeGroup,
-                  "tokens that share room: those of a sample, or so many in a "
-                  "row")
+                  "the group of tokens that shares an expert's capacity: those "
+                  "of a sample, or so many in a row")
       ->check(checkGroup)
       ->type_name("TOKENS|sample");
 }

@@ -69,7 +69,7 @@ Command zc::addInspectCommand(CLI::App &command) {
       ->required();
   command.add_flag("--memory", options.memory,
                    "bytes per class, each at its own maximum, and the peak");
-  command.add_flag("--comm", options.comm, "what is sent, per kind and axis");
+  command.add_flag("--comm", options.comm, "bytes sent, per kind and axis");
   command.add_flag("--sharding", options.sharding,
                    "how every tensor is divided among ranks, and why");
   command.add_flag("--schedule", options.schedule, "every instruction");

@@ -86,9 +86,9 @@ static void addTensorOptions(CLI::App &command, CompileOptions &options) {
       ->check(checkRules)
       ->type_name("auto|FILE");
   command
-      .add_option("--shard", options.shard,
-                  "divide a parameter or input so; what belongs together "
-                  "follows")
+      .add_option(
+          "--shard", options.shard,
+          "shard a parameter or input so; tensors that belong to it follow")
       ->check(checkShard)
       ->allow_extra_args(false)
       ->type_name("NAME=AXIS|-,...")
@@ -109,10 +109,9 @@ static std::string checkReshardEvery(const std::string &text) {
 
 static void addZeroOptions(CLI::App &command, CompileOptions &options) {
   command
-      .add_option(
-          "--zero", options.zero,
-          "ZeRO stage: what ranks of dp divide among them; 1 moments, 2 "
-          "gradients too, 3 parameters too")
+      .add_option("--zero", options.zero,
+                  "ZeRO stage: ranks of dp shard the optimizer's moments (1), "
+                  "gradients too (2), parameters too (3)")
       ->check(CLI::Range(0, 3));
   command
       .add_option("--zero-group", options.zeroGroup,
@@ -122,8 +121,9 @@ static void addZeroOptions(CLI::App &command, CompileOptions &options) {
       ->default_str("");
   command
       .add_option("--unit", options.unit,
-                  "what is divided, gathered and reduced together: layer, a "
-                  "number of bytes, or auto: layers, but small ones together")
+                  "the unit of parameters that are sharded, gathered and "
+                  "reduced together: layer, a number of bytes, or auto: "
+                  "layers, but small ones together")
       ->check(checkUnit)
       ->type_name("auto|layer|BYTES");
   command
@@ -144,12 +144,12 @@ static void addZeroOptions(CLI::App &command, CompileOptions &options) {
       ->check(CLI::Range(0, 64))
       ->type_name("N")
       ->default_str("1");
-  command.add_flag(
-      "--reshard-last", options.reshardLast,
-      "with --zero 3, gather what the forward needs last twice too");
+  command.add_flag("--reshard-last", options.reshardLast,
+                   "with --zero 3, gather the unit that the forward needs last "
+                   "again for the backward, too");
   command.add_flag("--no-reshard-after-forward", options.noReshardAfterForward,
-                   "with --zero 3, keep what the forward has gathered for the "
-                   "backward");
+                   "with --zero 3, keep the units that the forward has "
+                   "gathered for the backward");
   command
       .add_option(
           "--reshard-every", options.reshardEvery,
@@ -224,9 +224,9 @@ void zc::addMeshOptions(CLI::App &command, CompileOptions &options,
   addZeroOptions(command, options);
   addTensorOptions(command, options);
   command.add_flag("--divide-messages", options.divideMessages,
-                   "with pp and tp, each rank sends its part of what all ranks "
-                   "along tp would send to another stage, which gathers it and "
-                   "keeps it whole: quicker where tp has the faster links");
+                   "with pp and tp, shard messages between stages along tp: "
+                   "each rank sends a part, and the stage that receives them "
+                   "gathers the whole; quicker where tp has the faster links");
   command
       .add_option("--collective-algorithm", options.collectiveAlgorithm,
                   "how collectives are made of messages between two ranks; "

@@ -377,7 +377,7 @@ static void addServerOptions(CLI::App &command, Arguments &arguments) {
   command
       .add_option("--servers", arguments.servers.servers,
                   "also say what a step takes with so many parameter servers "
-                  "in place of sums among the ranks")
+                  "in place of all-reduces")
       ->check(CLI::Range(int64_t(1), kMostWorkers))
       ->type_name("N")
       ->default_str("");

@@ -19,14 +19,13 @@ static std::string checkTokenDim(const std::string &text) {
 
 void zc::addSequenceOptions(CLI::App &command, CompileOptions &options) {
   command
-      .add_option(
-          "--sequence-parallel", options.sequenceParallel,
-          "Megatron's sequence parallelism: between the layers that tp "
-          "divides, ranks of tp divide the tokens, and keep a part of what the "
-          "backward needs; on: also of what products read, which the backward "
-          "gathers again; on=kept: that is kept whole, and ranks send what "
-          "they send without; auto: off; where a --memory-budget is too small "
-          "for that, on=kept, then on")
+      .add_option("--sequence-parallel", options.sequenceParallel,
+                  "Megatron's sequence parallelism: between the layers that tp "
+                  "shards, ranks of tp divide the tokens, and save a shard of "
+                  "the activations; on: also of the operands of matmuls, which "
+                  "the backward gathers again; on=kept: those are saved whole, "
+                  "and ranks send as many bytes as without; auto: off; where a "
+                  "--memory-budget is too small for that, on=kept, then on")
       ->check(CLI::IsMember({"auto", "on", "on=kept", "off"}));
   command
       .add_option("--sp-attention", options.spAttention,

@@ -60,12 +60,13 @@ static void addCudaOptions(CLI::App &command, CompileOptions &options) {
                   "the toolkit's ptxas is, or none")
       ->check(CLI::IsMember({"auto", "none"}));
   command
-      .add_option("--matmul-precision", options.matmulPrecision,
-                  "of float32 products: highest; tf32, with --target cuda, for "
-                  "convolutions, too: factors are rounded to 10 bits for "
-                  "tensor cores; bf16x3 or bf16x6, with --target cpu, where "
-                  "there is AMX: factors are sums of 2 or 3 bfloat16 numbers, "
-                  "off by at most 2^-15 or 2^-22 of the sum of magnitudes")
+      .add_option(
+          "--matmul-precision", options.matmulPrecision,
+          "precision of float32 matmuls: highest; tf32, with --target cuda, "
+          "for convolutions, too: factors are rounded to 10 bits for tensor "
+          "cores; bf16x3 or bf16x6, with --target cpu, where there is AMX: "
+          "factors are sums of 2 or 3 bfloat16 numbers, off by at most 2^-15 "
+          "or 2^-22 of the sum of magnitudes")
       ->check(CLI::IsMember({"highest", "tf32", "bf16x3", "bf16x6"}));
 }
 

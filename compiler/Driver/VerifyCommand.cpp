@@ -70,11 +70,11 @@ Command zc::addVerifyCommand(CLI::App &command) {
       ->type_name("MODEL_DIR");
   command
       .add_option("--rtol", options->relative,
-                  "most that a value may differ, as a share of it")
+                  "largest relative error of a value")
       ->check(checkAmount);
   command
       .add_option("--atol", options->absolute,
-                  "most that a value may differ besides")
+                  "largest absolute error of a value, besides")
       ->check(checkAmount);
   command
       .add_option("--output-dir", options->outputDir,

@@ -208,7 +208,7 @@ Status ApiSession::computeStep(StepEnd &end) {
   if (theWish) {
     end = StepEnd::Stopped;
     return makeError(StatusCode::Cancelled, "stopped behind step ", state.step,
-                     ", as was wished");
+                     ", as the caller asked");
   }
   ZC_RETURN_IF_ERROR(stepper->writeRate(rate));
   OrderCallbacks callbacks;

@@ -88,10 +88,10 @@ Result<TrainState> ApiSession::loadState(const std::string &from) {
   theResumed = saved;
   saved.batch = state.batch; // batches are the caller's
   if (saved.isPartial)
-    tell(true, "'" + from +
-                   "' is of ranks that divide the step otherwise: "
-                   "what each has lost to compression so far is "
-                   "forgotten, and begins at 0");
+    tell(true,
+         "'" + from +
+             "' is of ranks that shard the step otherwise: the error that each "
+             "has lost to compression so far is forgotten, and begins at 0");
   for (const std::string &change :
        listCompiledChanges(saved, settings, artifact()))
     tell(true, change);

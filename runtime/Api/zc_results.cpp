@@ -39,7 +39,7 @@ static zc_status evaluate(zc_session *session, Status (ApiSession::*body)()) {
     ZC_RETURN_IF_ERROR((session.*body)());
     isStopped = session.stoppedBy() != 0;
     return isStopped ? Status(StatusCode::Cancelled,
-                              "the evaluation was stopped, as was wished")
+                              "the evaluation was stopped, as the caller asked")
                      : Status();
   });
   return isStopped ? ZC_STOPPED : status;

@@ -25,10 +25,10 @@ static cl::opt<std::string> programName("program", cl::init("forward"),
 static cl::opt<unsigned>
     steps("steps", cl::value_desc("N"), cl::cat(category),
           cl::desc("Train N steps: @micro and @apply, or @step"));
-static cl::opt<unsigned>
-    microBatches("accumulate", cl::init(1), cl::value_desc("K"),
-                 cl::cat(category),
-                 cl::desc("Of each step, one after another in the inputs"));
+static cl::opt<unsigned> microBatches(
+    "accumulate", cl::init(1), cl::value_desc("K"), cl::cat(category),
+    cl::desc(
+        "The micro-batches of each step, one after another in the inputs"));
 static cl::opt<std::string>
     against("against", cl::value_desc("ONE.mlir"), cl::cat(category),
             cl::desc("With --steps: whether this module, undivided, trains "

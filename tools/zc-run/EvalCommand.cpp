@@ -50,7 +50,8 @@ void addOptions(CLI::App &app, EvalArguments &given) {
                "the checkpoint's moving averages of the weights in place of "
                "the weights; zc compile --ema keeps them");
   app.add_option("--seed", options.seed,
-                 "without a checkpoint, of weights that a run would draw")
+                 "seed of the initial weights that a run would draw, without a "
+                 "checkpoint")
       ->capture_default_str()
       ->check(checkSeed);
   addMachineOptions(app, options.threads, options.offloadFolder);

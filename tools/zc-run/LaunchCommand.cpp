@@ -18,10 +18,10 @@ void checkRestarts(const SupervisorOptions &launch, const TrainOptions &run) {
       launch.replicateEvery == 0)
     throw CLI::ValidationError(
         "--max-restarts", "needs --checkpoint DIR among the options of zc run, "
-                          "or --replicate K: what a restart goes on from");
+                          "or --replicate K: a restart goes on from these");
   if (launch.replicateEvery > 0 && launch.maxRestarts == 0)
     throw CLI::ValidationError(
-        "--replicate", "needs --max-restarts N: what else would read the copy");
+        "--replicate", "needs --max-restarts N: only a restart reads the copy");
   if (launch.minRanks > 0 && launch.maxRestarts == 0)
     throw CLI::ValidationError("--min-ranks", "needs --max-restarts K");
   if (launch.minRanks >= launch.ranks)
@@ -30,8 +30,8 @@ void checkRestarts(const SupervisorOptions &launch, const TrainOptions &run) {
                                       " ranks of the start"));
   if (launch.maxRestarts > 0 && run.data == kStandardInput)
     throw CLI::ValidationError("--max-restarts",
-                               "does not go with --data -: what has arrived on "
-                               "standard input does not arrive again");
+                               "does not go with --data -: samples that have "
+                               "arrived on standard input do not arrive again");
   if (!run.replicas.place.empty())
     throw CLI::ValidationError(
         "--replica-dir", "zc launch brings a folder of its own: --replicate K "

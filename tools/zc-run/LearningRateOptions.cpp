@@ -28,25 +28,26 @@ static Kind kindOf(const std::string &name) {
 }
 
 static void addShapeOptions(CLI::App &app, LearningRateSchedule &schedule) {
-  app.add_option("--lr-power", schedule.power,
-                 "of polynomial: the power of the share of steps that is left")
+  app.add_option(
+         "--lr-power", schedule.power,
+         "with polynomial: the power of the share of steps that is left")
       ->capture_default_str()
       ->check(CLI::Range(1e-6, 1e6))
       ->type_name("X")
       ->group(kGroup);
   app.add_option("--lr-step-size", schedule.stepSize,
-                 "of step: how many steps a rate lasts; required")
+                 "with step: how many steps a rate lasts; required")
       ->check(checkPositive)
       ->type_name("N")
       ->group(kGroup);
   app.add_option("--lr-factor", schedule.factor,
-                 "of step: what the rate is multiplied by then")
+                 "with step: the factor of the rate then")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 1.0))
       ->type_name("X")
       ->group(kGroup);
   app.add_option("--lr-decay-steps", schedule.decaySteps,
-                 "of warmup-stable-decay: the last steps, in which the rate "
+                 "with warmup-stable-decay: the last steps, in which the rate "
                  "falls [a tenth of all]")
       ->check(checkPositive)
       ->type_name("N")
@@ -73,7 +74,7 @@ void addLearningRateOptions(CLI::App &app, LearningRateSchedule &schedule) {
       ->type_name("TEXT")
       ->group(kGroup);
   app.add_option("--warmup-steps", schedule.warmupSteps,
-                 "steps in which the learning rate grows to --lr [0; of "
+                 "steps in which the learning rate grows to --lr [0; with "
                  "one-cycle 30% of all]")
       ->check(checkSteps)
       ->type_name("N")

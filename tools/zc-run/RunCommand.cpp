@@ -49,8 +49,8 @@ void addDataOptions(CLI::App &app, TrainOptions &options) {
       ->excludes(steps)
       ->group(group);
   app.add_option("--seed", options.seed,
-                 "what the order of samples, dropout and drawn initial weights "
-                 "depend on [0]")
+                 "seed of the order of samples, of dropout and of drawn "
+                 "initial weights [0]")
       ->check(checkSeed)
       ->type_name("S")
       ->group(group);
@@ -238,7 +238,7 @@ void checkTogether(const CLI::App &app, const TrainOptions &options) {
       {{"--save-every", saves, kCheckpoint},
        {"--save-beside", saves, kCheckpoint},
        {"--save-beside", options.checkpoint.saveEvery > 0,
-        "--save-every K: for the checkpoint at the end, nothing goes on"},
+        "--save-every K: no steps go on beside the checkpoint at the end"},
        {"--keep", saves, kCheckpoint},
        {"--resume", saves || copies, kCheckpoint},
        {"--replicate", copies, "--replica-dir DIR, as zc launch has it"},

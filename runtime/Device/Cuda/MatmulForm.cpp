@@ -63,7 +63,7 @@ Result<MatmulForm> makeForm(const kernels::MatmulSpec &spec) {
   if ((sumsRows && !form.right.transposed) ||
       (spec.epilogue.sums == MatmulSums::RhsColumns && form.left.transposed))
     return makeError(StatusCode::Unsupported,
-                     "what is summed of a factor does not lie side by side");
+                     "the summed elements of a factor do not lie side by side");
   ZC_ASSIGN_OR_RETURN(form.result, columnMajor(spec.c));
   if (form.result.transposed)
     return makeError(StatusCode::Unsupported, "the product is column-major");
