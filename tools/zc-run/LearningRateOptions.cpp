@@ -41,7 +41,7 @@ static void addShapeOptions(CLI::App &app, LearningRateSchedule &schedule) {
       ->type_name("N")
       ->group(kGroup);
   app.add_option("--lr-factor", schedule.factor,
-                 "with step: the factor of the rate then")
+                 "with step: the factor that the rate is multiplied by then")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 1.0))
       ->type_name("X")
