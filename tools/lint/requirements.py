@@ -117,7 +117,7 @@ INTRODUCTION = """\
 Lectures, courses and papers on distributed training name systems, algorithms, formulas, figures and examples. Each is a row
 here, with the tests that show that zc does it: `NAME_test` is in `test/e2e`, `unit` and `lit` in `test/unit` and `test`, `guide` a page
 whose commands a test runs. This page is made by `tools/lint/requirements.py` from `test/requirements.txt`; a lint fails where a row is
-missing or names a test that does not exist. What is not built says so.
+missing or names a test that does not exist. A row that is not built says so.
 
 """
 
