@@ -190,7 +190,7 @@ def run(command):
 
 
 def values_of(zc, folder, names, points):
-    """What zc computes of each function at the points."""
+    """The values that zc computes of each function at the points."""
     count = len(points)
     save(folder / "values.onnx",
          [node for i, name in enumerate(names)

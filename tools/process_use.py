@@ -1,4 +1,5 @@
-"""What a process takes, for the scripts that train for a long time."""
+"""The resources that a process takes, for the scripts that train for a long
+time."""
 import pathlib
 
 

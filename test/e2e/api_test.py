@@ -152,7 +152,8 @@ class Ranks(ApiTest):
         return program
 
     def launch(self, ranks, *command):
-        """What torchrun would: the output of all, none of which may fail."""
+        """Starts a command as torchrun would. Returns the output of all ranks,
+        none of which may fail."""
         port = free_port()
         started = [subprocess.Popen(
             [str(each) for each in command], cwd=self.folder, text=True,

@@ -188,7 +188,7 @@ class BadRun(RunTest):
         self.fails(2, ["--data"], "run", self.artifact, "--steps", 1)
 
     def test_resume_without_a_checkpoint(self):
-        """Of a step that is not there; a whole folder may be empty."""
+        """The step is not there; a whole folder may be empty."""
         self.refuse(["checkpoint|ckpt"], "--resume", "--checkpoint",
                     self.folder / "ckpt" / "step-3")
 

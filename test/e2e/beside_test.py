@@ -84,8 +84,8 @@ class Beside(ZcTest):
                 self.assertEqual(*found.values())
 
     def test_failure_is_told(self):
-        """Of the thread that writes, by the run that goes on meanwhile; the
-        checkpoint before is kept."""
+        """The run that goes on meanwhile tells when the writing thread fails;
+        the checkpoint before is kept."""
         fixture = Fixture("gpt")
         for options in ((), ("--mesh", "dp=2", "--cpu-threads", 1)):
             with self.subTest(options=options):
@@ -106,7 +106,7 @@ class Beside(ZcTest):
                                  ["step-2"])
 
     def test_a_step_that_fails_meanwhile(self):
-        """What was being written is complete, and named."""
+        """The checkpoint that was being written is complete, and named."""
         artifact = self.compile(self.fixture)
         arrays = dict(np.load(self.fixture.data))
         name = next(name for name in arrays if name != "labels")

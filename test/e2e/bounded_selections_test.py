@@ -73,7 +73,7 @@ class BoundedSelections(ZcTest):
                                    compute(model, inputs), rtol=1e-5, atol=1e-6)
 
     def test_reductions(self):
-        """What holds nothing counts in none."""
+        """Places that hold nothing count in none of them."""
         for op in ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin",
                    "ReduceL2"):
             model = make_model(
@@ -215,7 +215,8 @@ class BoundedSelections(ZcTest):
         self.train_weight(nodes, x, (1.75, 1.75), "kinds.0=4")
 
     def test_refusals(self):
-        """What would see places that are not there, and no bound at all."""
+        """Refused are operators that would see places that are not there, and a
+        selection without a bound."""
         model = make_model(
             [*CHOSEN, node("Softmax", ["rows"], "y", axis=0)],
             {"x": draw(ROWS, WIDTH)}, FLOAT, None, STORED)

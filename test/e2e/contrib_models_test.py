@@ -39,7 +39,7 @@ class Models(ZcTest):
                                            rtol=tolerance)
 
     def test_fused_by_a_session(self):
-        """What ONNX Runtime writes as its optimised model trains as before."""
+        """The optimised model that ONNX Runtime writes trains as before."""
         for name, kind in (("cnn", "FusedConv"), ("mlp", "FusedGemm"),
                            ("llama", "QuickGelu"), ("vit", "FusedMatMul")):
             fixture = Fixture(name)

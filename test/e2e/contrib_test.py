@@ -348,7 +348,7 @@ class Operators(ZcTest):
                                    delta=1e-3 + 1e-2 * abs(theirs))
 
     def slope(self, model, data, target, name, direction):
-        """Of the loss, along a direction of one weight."""
+        """The slope of the loss along a direction of one weight."""
         losses = []
         for sign in (1, -1):
             moved = onnx.ModelProto()

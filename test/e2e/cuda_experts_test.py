@@ -85,7 +85,8 @@ LAYERS = {
 class Experts(Fake):
 
     def gradients(self, target, precision, *options, env=None):
-        """Of all weights: the negative steps of plain SGD with a rate of 1."""
+        """The gradients of all weights: the negative steps of plain SGD with a
+        rate of 1."""
         artifact = self.folder / f"{target}.zca"
         checkpoint = self.folder / f"{target}-{precision}"
         self.zc("compile", self.folder / "layer.onnx", "-o", artifact,

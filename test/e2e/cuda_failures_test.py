@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""What a run says when a GPU, its memory, a library or another rank is missing
-or is lost, and what is kept: a fake of the driver fails where it is told to."""
+"""Messages of a run when a GPU, its memory, a library or another rank is
+missing or is lost, and the files that are kept: a fake of the driver fails
+where it is told to."""
 import shutil
 import unittest
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What the CPU does in another way: attention, products' epilogues, max pools
-and batch norms by libraries of GPUs, of which there are fakes, and channels'
-sums by teams."""
+"""Work that the CPU does in another way: attention, products' epilogues, max
+pools and batch norms by libraries of GPUs, of which there are fakes, and
+channels' sums by teams."""
 import json
 import unittest
 
@@ -158,7 +158,7 @@ class Against(Fake):
         return [line["loss"] for line in read_log(self.log)]
 
     def last_calls(self):
-        """What the last run called."""
+        """The library calls of the last run."""
         return (self.folder / "calls").read_text()
 
     def check_both_ways(self, model, data, library, calls, left_out):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What goes to a machine with a GPU: packed here, and run from the pack alone on
-the fake of cuda_run_test.py."""
+"""The pack for a machine with a GPU: packed here, and run from the pack alone
+on the fake of cuda_run_test.py."""
 import importlib.machinery
 import importlib.util
 import json

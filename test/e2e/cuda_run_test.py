@@ -280,7 +280,8 @@ class Feeding(Fake):
                         between[:3])
 
     def test_a_bad_batch_ends_the_run_at_its_step(self):
-        """What is found while a step runs is told when its turn comes."""
+        """An error that is found while a step runs is told when that step's
+        turn comes."""
         fixture = Fixture("mlp")
         arrays = dict(np.load(fixture.data))
         batch = fixture.reference["batch"]

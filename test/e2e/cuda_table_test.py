@@ -12,7 +12,7 @@ from zctest import read_log
 class Tables(cuda_run_test.Fake):
 
     def test_a_table_that_several_teams_update(self):
-        """Of 2048 updates, many are of one row; a CPU makes them in turn."""
+        """Many of 2048 updates are of one row; a CPU makes them in turn."""
         model, data = self.folder / "table.onnx", self.folder / "data.npz"
         random = np.random.default_rng(0)
         table = random.standard_normal((50, 8)).astype(np.float32)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What the deploy page says of places that are not here: torchrun's command
-with what torchrun does for a process, and the container's command in folders
-that stand for its own."""
+"""Commands of the deploy page for places that are not here: torchrun's command
+with the variables that torchrun sets for a process, and the container's command
+in folders that stand for its own."""
 import fnmatch
 import json
 import os

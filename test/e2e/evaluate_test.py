@@ -121,7 +121,7 @@ class Evaluate(ZcTest):
                                    places=4)
 
     def test_averages_of_weights(self):
-        """What is scored is what `zc export --ema` writes."""
+        """The evaluation scores the weights that `zc export --ema` writes."""
         fixture = Fixture("cnn")
         ckpt, exported = self.folder / "ckpt", self.folder / "averaged.onnx"
         artifact = self.compile(fixture, "adamw", "--ema", 0.5)

@@ -60,8 +60,9 @@ class Experts(ZcTest):
                            ranks=ranks)
 
     def test_traffic(self):
-        """Of each layer rows go to experts and back, and their gradients: four
-        times (ep - 1) / ep of a rank's groups' rooms, and nothing besides."""
+        """In each layer rows go to experts and back, and so do their gradients:
+        four times (ep - 1) / ep of the rooms of a rank's groups, and nothing
+        besides."""
         ranks, groups = 2, 2  # a rank's
         comm, plain = (self.traffic(f"{axis}={ranks}") for axis in ("ep", "dp"))
         experts, _, hidden, _ = SIZES["mixtral"]
@@ -369,7 +370,7 @@ class Experts(ZcTest):
             self.assertIn("train.grouped_matmul_grad", step)
 
     def test_flops_are_those_of_the_chosen(self):
-        """Of experts: tokens times those chosen, three times (forward and two
+        """Experts take tokens times those chosen, three times (forward and two
         gradients), two products whose sizes add up to 3 inner hidden."""
         for name, (_, chosen, hidden, inner) in SIZES.items():
             artifact = self.compile(Fixture(f"experts/{name}"))

@@ -82,7 +82,8 @@ def index_pairs(model, first, second):
 
 
 def attention(model, q, k, v, mask=None):
-    """Of [B, H, T, hd] each; a mask is true where a key is seen."""
+    """Attention of q, k and v, [B, H, T, hd] each; a mask is true where a key
+    is seen."""
     keys = model.node(f"Transpose <perm = [0, 1, 3, 2]> ({k})")
     scores = model.node(f"MatMul({q}, {keys})")
     if mask:
@@ -142,7 +143,7 @@ def split(model, value):
 
 
 def slices(model, value):
-    """What becomes of PyTorch's split and chunk."""
+    """The nodes that PyTorch's split and chunk become."""
     axis = model.numbers_of(2)
     return [model.node("Slice({}, {}, {}, {})".format(
         value, model.numbers_of(at * WIDTH), model.numbers_of((at + 1) * WIDTH),
@@ -307,7 +308,7 @@ class Layouts(ZcTest):
         self.check_fused(five_dims)
 
     def test_fused_by_hand(self):
-        """What belongs to a column of q, k and v follows."""
+        """Tensors that belong to a column of q, k and v follow."""
         self.prepare(gpt_model(slices), ids=self.integers(WORDS, TOKENS),
                      labels=self.integers(WORDS, TOKENS))
         artifact, = self.compare([["tp=2", "--shard",

@@ -133,7 +133,7 @@ class Features(ZcTest):
         self.assertNotIn("probabilities", said)
 
     def test_scores_of_normalised_sigmoids(self):
-        """Of a classifier against the rest, as scikit-learn's SGDClassifier is
+        """A classifier against the rest, as scikit-learn's SGDClassifier is
         written: probabilities are sigmoids, divided by their sum."""
         nodes = [helper.make_node(op, inputs, [output], output, **attributes)
                  for op, inputs, output, attributes in (
@@ -173,7 +173,7 @@ class Features(ZcTest):
 
 
 class Training(ZcTest):
-    """Of models as scikit-learn's converter writes them."""
+    """Models as scikit-learn's converter writes them."""
 
     def learn(self, model, data, *options):
         onnx.save(model, self.folder / "m.onnx")

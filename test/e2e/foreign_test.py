@@ -31,8 +31,8 @@ class Foreign(SmallModels):
 
 
 class Subgraphs(Foreign):
-    """What a branch or a body stores is trained, and exported, as what stands
-    around it."""
+    """Tensors that a branch or a body stores are trained, and exported, as
+    those that stand around it."""
 
     W = drawn({"w": (5, 5)})["w"]
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What was trained is not lost by a slip: folders of other runs, full disks,
-and jobs that are queued again."""
+"""No slip loses a trained model: folders of other runs, full disks, and jobs
+that are queued again."""
 import json
 import os
 import pty

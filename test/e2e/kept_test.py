@@ -65,8 +65,8 @@ class LowPrecision(Kept):
         self.assertLess(max(peaks), plain["memory"]["peak"])
 
     def relative_errors(self, start, whole, rounded):
-        """By how much of itself a weight's step differs. Of steps near
-        float32's own rounding nothing can be said."""
+        """The relative errors of the weights' steps. Steps near float32's own
+        rounding tell nothing."""
         off = []
         for name, before in start.items():
             step = np.linalg.norm(whole[name] - before)
@@ -104,7 +104,7 @@ class LowPrecision(Kept):
                     self.assertLess(*peaks)
 
     def test_range(self):
-        """What fp16 does not reach is kept as its largest number: losses and
+        """Values beyond fp16's range are kept as its largest number: losses and
         weights stay finite."""
         fixture = Fixture("cnn")
         artifact = self.compile(fixture, "sgd", "--compress-activations",
@@ -143,7 +143,7 @@ class Lossless(Kept):
         self.assertLess(peaks["sparse=0.6"], peaks["none"])
 
     def test_signs(self):
-        """What the backward asks no more of than whether it is above 0."""
+        """The backward needs only the sign of these tensors."""
         peaks = self.check("cnn", lists=("bits",))
         self.assertLess(peaks["bits"], peaks["none"])
 

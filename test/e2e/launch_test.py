@@ -229,7 +229,7 @@ class Launch(ZcTest):
             [line["loss"] for line in read_log(self.log)], expected, rtol=1e-3)
 
     def expected_alone(self, mesh, ranks):
-        """Of an artifact for one mesh."""
+        """The losses of an artifact for one mesh."""
         artifact = self.compile(self.fixture, "adamw", "--mesh", mesh,
                                 "--cpu-threads", 1, name="alone.zca")
         return self.expected(artifact, ranks)[0]

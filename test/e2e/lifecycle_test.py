@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What a run leaves behind and how it goes on: resuming, determinism, threads,
-evaluation and export."""
+"""The files that a run leaves behind and how it goes on: resuming, determinism,
+threads, evaluation and export."""
 import unittest
 
 import numpy as np

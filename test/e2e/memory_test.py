@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What is recomputed and what budgets do: never the numbers, only the memory."""
+"""Recomputation and budgets never change the numbers, only the memory."""
 import json
 import re
 import unittest
@@ -54,8 +54,9 @@ class Memory(ZcTest):
                              r"computes \d+ kernels? of the forward again")
 
     def test_micro_batches(self):
-        """What each keeps is recomputed, kept in fewer bytes, in a file, and
-        planned under a budget as what a whole batch keeps is."""
+        """Saved activations of each micro-batch are recomputed, kept in fewer
+        bytes, in a file, and planned under a budget, as those of a whole batch
+        are."""
         fixture = Fixture("gpt")
         parts = (*fixture.compile_options("adamw"), "--accumulate", "2")
         peaks = self.check(fixture.model, fixture.data, *parts,

@@ -74,7 +74,7 @@ class Gates(Moe):
                 self.check(name, *options, ranks=ranks)
 
     def test_bodies_run_anywhere(self):
-        """What ONNX Runtime computes is what zc does."""
+        """zc computes the same as ONNX Runtime."""
         x = np.load(FOLDER / "data.npz")["x"]
         np.save(self.folder / "x.npy", x)
         for name in CASES:

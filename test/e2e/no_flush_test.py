@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Schedules without flush: which parameters a step's gradients are of.
 
-What PyTorch comes to with copies of parameters (tools/reference/stale.py) is
-what one rank comes to, and what roles come to, drained or not.
+One rank, and roles, drained or not, come to the same as PyTorch with copies of
+parameters (tools/reference/stale.py).
 """
 import json
 import signal
@@ -81,7 +81,7 @@ class NoFlush(ZcTest):
 
 
 class Reference(NoFlush):
-    """What PyTorch comes to."""
+    """The losses and weights that PyTorch comes to."""
 
     def check(self, found, name, optimizer):
         recorded = STALE[optimizer][name]
@@ -162,7 +162,7 @@ class Runs(NoFlush):
                           "--eval-every", 4, name="seen"), whole)
 
     def test_stopped(self):
-        """What has begun is done, so that the run goes on as if never
+        """Steps that have begun are done, so that the run goes on as if never
         stopped."""
         artifact = self.roles()
         folder = self.folder / "stopped"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a run tells besides its log: traces, profiles, TensorBoard's events, and
+"""Reports of a run besides its log: traces, profiles, TensorBoard's events, and
 the page of zc inspect."""
 import html.parser
 import json
@@ -47,7 +47,7 @@ def varint(data, at):
 
 
 def fields(data):
-    """Of a Protobuf message: [(number, value)]."""
+    """The fields of a Protobuf message: [(number, value)]."""
     at, found = 0, []
     while at < len(data):
         key, at = varint(data, at)
@@ -109,8 +109,8 @@ class Observe(ZcTest):
         self.assertEqual(names, {"rank 0", "stream 0", "steps", "data"})
 
     def spans(self, *options):
-        """What a run's trace has in the tracks beside the instructions:
-        {category: [(name, begin, end)]}, and its instructions."""
+        """The tracks of a run's trace beside the instructions: {category:
+        [(name, begin, end)]}, and its instructions."""
         path = self.folder / "trace.json"
         self.train(self.artifact, self.fixture.data, 6, "--trace", path,
                    *options)
@@ -185,7 +185,8 @@ class Observe(ZcTest):
         self.assertIn("limits: compute", out)
 
     def test_no_row_is_above_the_limit(self):
-        """Of products that are shorter than what the limit is measured by."""
+        """These products are shorter than those by which the limit is
+        measured."""
         fixture = Fixture("gpt")
         artifact = self.compile(fixture, name="gpt.zca")
         out = self.zc("run", artifact, "--data", fixture.data, "--steps", 20,
@@ -316,7 +317,7 @@ class Observe(ZcTest):
         self.assertIn("\nmesh\n  dp=2\n", self.zc("inspect", divided))
 
     def test_page_of_several(self):
-        """Of one model there is no curve by layers."""
+        """One model alone has no curve by layers."""
         path = self.folder / "page.html"
         other = self.compile(self.fixture, "sgd", name="<other>.zca")
         self.zc("inspect", self.artifact, other, "--html", path)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What lies in a file while nothing needs it: never the numbers, only where."""
+"""Tensors lie in a file while nothing needs them: never the numbers change,
+only the place."""
 import json
 import unittest
 
@@ -85,8 +86,8 @@ class Offload(ZcTest):
         self.assertEqual(weights.read_bytes(), whole[1])
 
     def test_budget(self):
-        """What recomputing alone cannot save, offloading does; both cost
-        nothing where they are not needed."""
+        """Offloading saves the memory that recomputation alone cannot; both
+        cost nothing where they are not needed."""
         expected = None
         peaks = []
         for options in ((), ("--recompute", "full"),

@@ -217,7 +217,8 @@ class Resume(Onebit):
                              [line["loss"] for line in lines])
 
     def test_other_mesh(self):
-        """What ranks have lost each for itself begins anew, and says so."""
+        """The errors that each rank has kept for itself begin anew, and the run
+        says so."""
         two = self.build("--mesh", "dp=2")
         four = self.build("--mesh", "dp=4")
         folder, _ = self.go(two, FREEZE + 3, 2)

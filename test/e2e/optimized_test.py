@@ -101,7 +101,7 @@ class Effects(ZcTest):
 
 
 class Restored(ZcTest):
-    """What the exporter's file says, said by hand."""
+    """The facts of the exporter's file, said by hand."""
 
     def model(self, folded, more=(), origin="w", name="m.onnx"):
         """y = x val_1, with val_1 folded from `origin`, or x times w."""

@@ -112,7 +112,8 @@ class RuntimeWheel(ZcTest):
         self.check_program(venv, artifact, data, bare)
 
     def check_libraries(self, venv, libraries):
-        """Of the system there are those alone that every Linux has."""
+        """The package needs only those system libraries that every Linux
+        has."""
         own = {pathlib.Path(path).name for path in libraries
                if path.startswith(str(venv))}
         self.assertLessEqual({"libzc.so.1", "libzc_cpu.so", "libdnnl-zc.so.2"},

@@ -51,7 +51,7 @@ class Orders(FiguresTest):
         return found
 
     def columns(self, found, micro):
-        """Of a timeline whose columns are a forward or a backward."""
+        """The number of a timeline's columns, each a forward or a backward."""
         busy = 1 - found["of_equal_stages"]["bubble_of_total"]
         return 2 * micro / busy
 
@@ -113,7 +113,8 @@ class Traffic(FiguresTest):
         self.assertLessEqual(back, forth)  # some values have no gradient
 
     def count(self, events, messages, copies):
-        """What a run sends, by its trace, is what was planned."""
+        """The messages that a run sends, by its trace, are those that were
+        planned."""
         planned, sent = {}, {}
         for each in messages:
             key = each["from"], each["to"], each["kind"]
@@ -211,7 +212,7 @@ class Parameters(SmallModels):
                          {"x": (4, 5)}, {"last": (4, 5)})
 
     def held(self, artifact, roles):
-        """Of each role, the parameters and their shapes, and their bytes."""
+        """The parameters of each role with their shapes, and their bytes."""
         plan = json.loads(self.zc("inspect", artifact, "--json", "--sharding",
                                   "--memory"))
         found = [{} for _ in range(roles)]

@@ -73,7 +73,7 @@ class Budget(PipelineMemoryTest):
                    *self.OPTIONS, "--memory-budget", "64KiB")
 
     def test_equal_bits(self):
-        """What is computed again has the bits that were kept."""
+        """Recomputed values have the bits of those that were kept."""
         model = self.make_gpt(8)
         data = self.folder / "data.npz"
         random = np.random.default_rng(3)
@@ -99,7 +99,8 @@ class Budget(PipelineMemoryTest):
 
 
 class Offload(PipelineMemoryTest):
-    """What micro-batches under way keep, and states, in a file meanwhile."""
+    """Saved activations of micro-batches under way, and states, in a file
+    meanwhile."""
 
     OPTIONS = ["--init", "normal:0.02", "--loss", "softmax-cross-entropy",
                "--optimizer", "adamw", "--accumulate", 4]

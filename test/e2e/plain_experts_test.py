@@ -33,7 +33,8 @@ class Plain(Moe):
                                                rtol=2e-6)
 
     def check_work(self, name, matrices, biases=0):
-        """Of 4 experts a token has 2; `matrices` of each, 12 x 16."""
+        """A token has 2 of 4 experts, each of which has so many `matrices`, 12
+        x 16."""
         artifact = self.artifact(FOLDER / f"plain_{name}.onnx", "--loss",
                                  "softmax-cross-entropy", "--optimizer", "sgd")
         found = json.loads(self.zc("inspect", artifact, "--json"))
@@ -114,7 +115,7 @@ class Plain(Moe):
                                          rtol=2e-6), same)
 
     def test_first_choices_come_first(self):
-        """Of a token's two choices, which rows do not tell apart."""
+        """Rows do not tell a token's first choice from its second one."""
         for name in ("masked", "stacked", "summed", "einsum", "flat"):
             step = self.folder / "step.mlir"
             self.zc("compile", FOLDER / f"plain_{name}.onnx", "--loss",
@@ -173,7 +174,8 @@ class Plain(Moe):
         np.testing.assert_allclose(found, reference["losses"], rtol=2e-6)
 
     def test_refusals(self):
-        """What looks at a parameter's rows and columns takes no vector."""
+        """An optimizer that looks at a parameter's rows and columns takes no
+        vector."""
         self.fails(1, ["experts' weights are computed", "of one expert each",
                        "rows and columns", "dim 0 counts", "zc_moe.py",
                        "--zero 3"],

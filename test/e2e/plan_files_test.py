@@ -118,7 +118,8 @@ class Pages(PlanTest):
                           "are allocated", page.text)
 
     def test_memory_is_the_peak(self):
-        """Of one role: what is drawn reaches up to what programs have live."""
+        """With one role, the drawn memory reaches up to the bytes that programs
+        have live."""
         for optimizer in ("sgd", "adamw"):
             options = [self.gpt.model, *self.gpt.compile_options(optimizer)]
             artifact = self.folder / "one.zca"
@@ -168,7 +169,8 @@ def varint(data, at):
 
 
 def fields(data):
-    """Of a message in Protobuf's wire format: (number, value) pairs."""
+    """The fields of a message in Protobuf's wire format: (number, value)
+    pairs."""
     at, found = 0, []
     while at < len(data):
         key, at = varint(data, at)
@@ -228,7 +230,7 @@ def nodes_of(path):
 class Chakra(PlanTest):
 
     def traces(self, ranks, *options, model="gpt", optimizer="sgd"):
-        """Of all ranks, which are sound; and the plan."""
+        """The traces of all ranks, which are sound; and the plan."""
         fixture, folder = Fixture(model), self.folder / "traces" / "deep"
         shutil.rmtree(folder, ignore_errors=True)
         plan = self.plan(fixture.model, *fixture.compile_options(optimizer),
@@ -285,7 +287,8 @@ class Chakra(PlanTest):
                 self.assertEqual(meetings[group, other], list_)
 
     def check_traffic(self, traces, plan):
-        """Of the rank that sends most, by axes: as often and as many bytes."""
+        """The rank that sends most sends as often and as many bytes, by
+        axes."""
         counts = []
         for nodes in traces:
             found = collections.defaultdict(lambda: [0, 0])

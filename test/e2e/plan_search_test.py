@@ -183,8 +183,8 @@ class Formulas(ZcTest):
                 self.assertLess(abs(row["bytes"] - bytes_), 16 * ranks + 4)
 
     def test_auto_by_size(self):
-        """Of all ways on one level; a tree takes 2 log N a + 2 n/b, a ring
-        2 (N-1) a + 2 (N-1)/N n/b."""
+        """The quickest of all ways on one level; a tree takes 2 log N a + 2
+        n/b, a ring 2 (N-1) a + 2 (N-1)/N n/b."""
         latency, rate = 1e-5, 1e9
         unit = latency * rate
         ways = ["ring", "tree"]

@@ -127,7 +127,7 @@ class Figures(PlanTest):
 
 
 class Events(PlanTest):
-    """What a run does, in the same order on each stream."""
+    """A plan's events are those of a run, in the same order on each stream."""
 
     def compare(self, ranks, *options, model="gpt"):
         fixture, artifact = Fixture(model), self.folder / "model.zca"
@@ -191,7 +191,7 @@ class Events(PlanTest):
 class Masks(PlanTest):
 
     def kinds(self, mask):
-        """What a GPT with this mask of 512 tokens computes."""
+        """The kinds of ops that a GPT with this mask of 512 tokens computes."""
         model = self.folder / "gpt.onnx"
         options = argparse.Namespace(
             output=str(model), layers=1, width=256, heads=2, vocabulary=100,

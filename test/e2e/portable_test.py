@@ -39,7 +39,7 @@ class PortableTest(ZcTest):
 
 
 class Sets(PortableTest):
-    """Of instructions of one architecture."""
+    """Instruction sets of one architecture."""
 
     def test_takes_the_best_that_runs_here(self):
         both = self.losses("x86-64-v3,x86-64-v4")

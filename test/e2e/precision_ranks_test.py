@@ -19,10 +19,11 @@ RANKS = ["--mesh", "dp=2", "--cpu-threads", "1"]
 
 
 class Sent(PrecisionTest):
-    """What the step of two ranks reduces, from the program itself."""
+    """The reductions of a step of two ranks, from the program itself."""
 
     def reductions(self, fixture, *options, name="step"):
-        """Of each sum among ranks: op, what is sent, elements, their type."""
+        """For each reduction among ranks: op, kind of message, elements, their
+        type."""
         program = self.folder / "program.mlir"
         self.zc("compile", fixture.model, "--emit", "sharded", "-o", program,
                 *fixture.compile_options("adamw"), "--mesh", "dp=2", *options)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What the programs promise about themselves: what they link, what they log,
-and that the plan that is printed is the memory that is used."""
+"""The programs keep their promises about themselves: which libraries they link,
+what they log, and that the printed plan is the memory that is used."""
 import json
 import re
 import subprocess

@@ -28,7 +28,7 @@ def programs(text):
 
 
 def at_lines(text, pattern):
-    """Of the training programs, each match of a line's pattern."""
+    """Yields each match of a line's pattern in the training programs."""
     for begin, end in programs(text):
         for match in re.compile(pattern, re.M).finditer(text, begin, end):
             yield match

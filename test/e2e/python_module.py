@@ -1,5 +1,5 @@
-"""What the tests of the Python module share: the module, of this build, and
-sessions of fixtures."""
+"""Helpers that the tests of the Python module share: the module, of this build,
+and sessions of fixtures."""
 import os
 import sys
 
@@ -29,7 +29,7 @@ class Foreign:
 
 
 class OldForeign(Foreign):
-    """Of before DLPack 1."""
+    """An array that speaks DLPack as it was before version 1."""
 
     def __dlpack__(self, stream=None):
         return self.array.__dlpack__()

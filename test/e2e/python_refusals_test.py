@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the Python module zc refuses, and how it says so."""
+"""Calls that the Python module zc refuses, and how it says so."""
 import re
 import unittest
 

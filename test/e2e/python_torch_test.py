@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What the Python module does with PyTorch's modules, against a stand-in that
-has what the helpers call: its exporter gives the file that PyTorch's gave when
-the fixture was recorded."""
+"""The Python module with PyTorch's modules, against a stand-in that has the
+functions that the helpers call: its exporter gives the file that PyTorch's gave
+when the fixture was recorded."""
 import contextlib
 import os
 import re

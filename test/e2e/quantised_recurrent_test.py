@@ -18,7 +18,7 @@ class Recurrent(QuantisedTest):
     """The LSTM that ONNX Runtime's dynamic quantiser writes."""
 
     def make_files(self):
-        """Of floats, and quantised."""
+        """Writes the model in floats, and quantised."""
         size, terms = 6, 5
         stored = {"w": draw(2, 4 * size, terms, scale=0.4),
                   "r": draw(2, 4 * size, size, scale=0.4),

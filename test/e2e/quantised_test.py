@@ -212,7 +212,8 @@ class QuantisedTest(ZcTest):
                 for file in (self.folder / "out").glob("*.npy")}
 
     def step(self, model, data, *options):
-        """What one step of SGD with a rate of 1 takes from each parameter."""
+        """The amount that one step of SGD with a rate of 1 takes from each
+        parameter."""
         path, artifact = self.folder / "m.onnx", self.folder / "m.zca"
         onnx.save(model, path)
         np.savez(self.folder / "data.npz", **data)
@@ -339,8 +340,8 @@ class Gradients(QuantisedTest):
                    ROW_SLOPES, axis=0)
 
     def test_whole_multiples(self):
-        """Of numbers that are whole multiples of the scale, as weights that a
-        file stores as integers begin, the scale's gradient is 0, not the
+        """If numbers are whole multiples of the scale, as weights that a file
+        stores as integers begin, the scale's gradient is 0. It is not the
         rounding of sums, of which Adam would make whole steps."""
         scale = f32(0.0057)
         numbers = np.arange(-128, 128).astype(np.float32) * scale
@@ -354,7 +355,7 @@ class Gradients(QuantisedTest):
         self.assertEqual(set(self.slopes(model, ROUNDED)), {"p"})
 
     def test_bf16(self):
-        """What is rounded is rounded in float32."""
+        """Rounding to integers is computed in float32."""
         model = make_pair(NUMBERS, f32(0.25), u8(16))
         found = self.slopes(model, ROUNDED, "--precision", "bf16")
         np.testing.assert_allclose(found["p"], PASSED, atol=0.05)

@@ -85,7 +85,8 @@ def batches(arrays, size):
 
 
 def own_part(batch, session, micro_batches):
-    """What this rank computes of a batch: its share of each micro-batch."""
+    """The samples of a batch that this rank computes: its share of each
+    micro-batch."""
     own = {}
     for name, array in batch.items():
         parts = np.array_split(array, micro_batches)
@@ -148,7 +149,7 @@ def main():
 
 
 def errors(session, batch):
-    """Of a step, and of the next one."""
+    """The errors of a step, and of the next one."""
     found = []
     for _ in range(2):
         try:

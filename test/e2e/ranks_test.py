@@ -93,7 +93,7 @@ def whole_table():
 
 
 class Run:
-    """What came out of one training run."""
+    """The results of one training run."""
 
     def __init__(self, test, artifact, data, launch, *options, steps=STEPS):
         folder = pathlib.Path(tempfile.mkdtemp(dir=test.folder))

@@ -138,8 +138,8 @@ class ByReference(ZcTest):
         self.zc(*export)
 
     def test_units(self):
-        """Of a unit's members, which the model's files hold, each rank reads
-        its part, and what was not trained is exported from them."""
+        """The model's files hold a unit's members. Each rank reads its part of
+        them, and untrained ones are exported from them."""
         divided, copy = self.home / "divided.zca", self.folder / "copy.zca"
         options = ["--mesh", "dp=2", "--zero", "3", "--freeze", "w1"]
         ranks = ["--local-ranks", 2]
@@ -164,8 +164,8 @@ class ByReference(ZcTest):
                    "--data", self.data, "--steps", 1, *ranks)
 
     def test_divided_by_tp(self):
-        """Of a tensor that the model's file holds whole, each rank reads its
-        columns or rows, also where zeros pad them."""
+        """The model's file holds a tensor whole. Each rank reads its columns or
+        rows, also where zeros pad them."""
         for name, ranks, options in (
                 ("columns", 2, ["--mesh", "tp=2"]),
                 ("padded", 4, ["--mesh", "tp=4", "--shard", "w2=-,tp"]),

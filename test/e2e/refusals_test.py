@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What the command line refuses, and how it says so: options that would have
-no effect or two, numbers out of range, data of another kind."""
+"""Options and data that the command line refuses, and how it says so: options
+that would have no effect or two, numbers out of range, data of another kind."""
 import json
 import shutil
 import subprocess

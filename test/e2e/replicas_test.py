@@ -46,7 +46,8 @@ class Replicas(PipelineTest):
                      "--batchnorm", "frozen")
 
     def test_draws(self):
-        """What dropout draws depends on the micro-batch, not on who has it."""
+        """Dropout's random numbers depend on the micro-batch, not on who has
+        it."""
         losses = []
         for ranks, options in ((1, []),
                                (2, ["--mesh", "pp=2", "--stage-replicas", "2"])):

@@ -288,9 +288,9 @@ class Bytes(RequirementsTest):
         self.assertGreaterEqual(away["offloaded"], plain["peak"] - away["peak"])
 
     def test_partitioned_activations(self):
-        """C-25: of what a layer keeps, a rank of 16 has 1/16: 62 layers of 32
-        samples, 1024 tokens and 8192 values of 16 bits keep 33 GB, or 2. What is
-        sent grows by a gather a layer."""
+        """C-25: a rank of 16 keeps 1/16 of a layer's saved activations: 62
+        layers of 32 samples, 1024 tokens and 8192 values of 16 bits keep 33 GB,
+        or 2. The bytes sent grow by a gather a layer."""
         ranks, sizes = 16, dict(SMALL, width=256, heads=16, length=64)
         kept, sent = {}, {}
         for options in ((), ("--partition-activations",)):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What a run that goes on takes over from the run so far, and what it warns
-of."""
+"""Options that a run that goes on takes over from the run so far, and those
+that it warns of."""
 import json
 import shutil
 import unittest

@@ -3,7 +3,7 @@
 the interpreter in double precision, from the model's weights on the same
 samples, and must agree to 1e-12 of each tensor's largest element in new
 weights, statistics, moments, accumulators, the loss and the gradient's norm.
-What roles hold together they hold alike, or the interpreter fails.
+Tensors that several roles hold are alike, or the interpreter fails.
 
 No order of micro-batches is part of this: roles work on one after the other.
 """
@@ -114,7 +114,7 @@ class RolesTest(ZcTest):
                 self.check(found, expected)
 
     def check_trains(self, results):
-        """What is compared is no model that stands still."""
+        """The model that is compared does not stand still."""
         self.assertGreater(results["grad_norm"], 1e-3)
         self.assertEqual(results["optimizer.step"], STEPS)
 
@@ -197,7 +197,7 @@ class Steps(RolesTest):
         self.check(self.train(roles, fixture, 3, 12), expected)
 
     def test_samples(self):
-        """What holds no whole number of micro-batches is refused."""
+        """Samples that are no whole number of micro-batches are refused."""
         fixture = Fixture("mlp")
         one = self.emit("one", fixture.model, "sharded",
                         *fixture.compile_options("sgd"), "--accumulate", 4)

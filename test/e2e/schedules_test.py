@@ -66,7 +66,7 @@ class Bits(PipelineTest):
             np.testing.assert_array_equal(each, other[1][name], name)
 
     def test_split_gradients(self):
-        """What is split off, and when, changes no sum."""
+        """Splitting off gradients changes no sum, whichever and whenever."""
         for model in ("gpt", "cnn"):
             fixture = Fixture(model)
             plain = self.train_with(fixture, "plain")

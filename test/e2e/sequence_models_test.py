@@ -129,8 +129,8 @@ class SequenceModels(ZcTest):
                    "--sp-attention", "gather", *on)
 
     def test_features_in_zigzag_order_in_pipelines(self):
-        """What puts an input in order stands in the stage that reads it, in
-        evaluations, too."""
+        """The op that puts an input in order stands in the stage that reads it,
+        in evaluations, too."""
         self.compare(meshes=[("pp=2,sp=2", "ring=zigzag")],
                      options=("--accumulate", 2))
 

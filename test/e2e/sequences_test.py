@@ -129,9 +129,9 @@ class Sequences(ZcTest):
                     model="llama"), alone, atol=1e-5)
 
     def test_what_tokens_inside_tp_send(self):
-        """What sums did, as reduce-scatters and gathers; `on` gathers again
-        what the products of a layer have read, but the last one's. Gradients of
-        the norms' parameters are summed besides."""
+        """Reduce-scatters and gathers send what sums sent before; `on` gathers
+        again the operands of a layer's products, but the last one's. Gradients
+        of the norms' parameters are summed besides."""
         four = self.write_large("large_llama.py", layers=2, width=32, heads=8,
                                 key_heads=4, inner=64, length=16, batch=2,
                                 vocabulary=64)

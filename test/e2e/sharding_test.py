@@ -76,7 +76,7 @@ class Units:
 
     @staticmethod
     def cut(array, dim, count, blocks):
-        """What each of `count` ranks has, of every block its part."""
+        """The parts that each of `count` ranks has, its part of every block."""
         if count == 1:
             return [array]
         padding = [(0, 0)] * array.ndim

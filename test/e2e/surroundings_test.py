@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What a run may meet on a machine that others use as well: files cut short,
-pipes, closed descriptors, no memory, no IPv6, a port that is taken, a folder
-that another run writes to, ranks that were started otherwise."""
+"""A run on a machine that others use as well meets files cut short, pipes,
+closed descriptors, no memory, no IPv6, a port that is taken, a folder that
+another run writes to, ranks that were started otherwise."""
 import ctypes
 import os
 import resource
@@ -143,7 +143,7 @@ class Pipes(RunTest):
 class Descriptors(RunTest):
 
     def test_closed(self):
-        """What is printed goes nowhere, and not into a file of the run."""
+        """Printed text goes nowhere, and not into a file of the run."""
         log = self.folder / "log.jsonl"
         process = start("run", self.artifact, "--data", self.fixture.data,
                         "--steps", 3, "--log", log, "--checkpoint",

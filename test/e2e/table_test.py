@@ -104,7 +104,7 @@ class Table(ZcTest):
         self.assertLess(self.check(adamw, CLIP, "--clip-norm", CLIP), TABLE / 4)
 
     def test_micro_batches(self):
-        """What is accumulated stays dense."""
+        """Accumulated gradients stay dense."""
         self.assertGreaterEqual(
             self.check(adamw, np.inf, "--accumulate", "2"), TABLE)
 

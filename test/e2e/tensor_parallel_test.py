@@ -183,7 +183,8 @@ class Options(ZcTest):
                             for entry in entries.values()))
 
     def test_by_hand(self):
-        """What belongs together follows; what nobody named is left."""
+        """Tensors that belong together follow; those that nobody named are
+        left."""
         fixture = Fixture("mlp")
         rules = self.folder / "rules"
         rules.write_text("# rows\n^4.weight$  -,tp\n")

@@ -184,7 +184,7 @@ class Sandbox(ZcTest):
         self.ckpt, self.log = self.folder / "ckpt", self.folder / "l.jsonl"
 
     def planted(self, *options):
-        """What planted code could do: {attempt: what came of it}."""
+        """The attempts of planted code: {attempt: what came of it}."""
         artifact, folder = self.folder / "planted.zca", self.folder / "home"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()

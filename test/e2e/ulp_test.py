@@ -108,8 +108,8 @@ class Ulp(ZcTest):
         np.testing.assert_array_equal(by_b, np.float32(-quotient))
 
     def gradients(self, op, a, b, **attributes):
-        """Of the sum of all results, by two parameters of zeros that are added
-        to the operands."""
+        """Gradients of the sum of all results, by two parameters of zeros that
+        are added to the operands."""
         nodes = [helper.make_node("Add", ["xa", "a"], ["ya"]),
                  helper.make_node("Add", ["xb", "b"], ["yb"]),
                  helper.make_node(op, ["ya", "yb"], ["y"], "f", **attributes),

@@ -98,7 +98,7 @@ class Unasked(SmallModels):
         self.assertAlmostEqual(line["eval_loss"], alone["eval_loss"], 5)
 
     def test_stages(self):
-        """Of the role that has the other output, what it sends stays."""
+        """The messages of the role that has the other output stay."""
         artifact, _ = self.compiled(self.model, "--mesh", "pp=2",
                                     "--accumulate", 2)
         line, _ = self.run_and_trace(artifact, "--local-ranks", 2)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the command line offers, and what it says to those who write something
+"""The offers of the command line, and its answers to those who write something
 else."""
 import json
 import os

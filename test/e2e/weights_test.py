@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What counts as a weight, wherever a file stores it, and what becomes of it in
-checkpoints and exports."""
+"""Tensors that count as weights, wherever a file stores them, and their way
+into checkpoints and exports."""
 import unittest
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""What the end-to-end tests share: running zc, its files, its fixtures.
+"""Helpers that the end-to-end tests share: running zc, its files, its fixtures.
 
 The folder of the programs comes in ZC_BIN_DIR (CMake sets it).
 """

@@ -96,9 +96,9 @@ class Buckets(ZeroTest):
             self.assertGreater(largest[0], largest[1], zero)
 
     def test_constant_room(self):
-        """What gradients wait in to be sent does not grow with the model, not
-        even with its largest parameter. Units that are widened have whole
-        parameters: by the number of layers only."""
+        """The memory in which gradients wait to be sent does not grow with the
+        model, not even with its largest parameter. Units that are widened have
+        whole parameters: by the number of layers only."""
         bucket = 64 * 1024
         bf16 = ("--precision", "bf16")
         for options, larger in ((("--zero", 0), ("4", "256")),
@@ -177,7 +177,7 @@ class Shares(ZeroTest):
     CONSTANTS = 32 * 32 * 4 + 64 * 4  # the mask and scalars, divided by none
 
     def test_memory(self):
-        """Of a rank's part of the weights under tp, dp leaves a half."""
+        """With dp, half of a rank's part of the weights under tp is left."""
         options = ["--clip-norm", "1"]
         whole, _ = self.build("tp", "gpt", *options, "--mesh", "dp=2,tp=2")
         base = self.inspect(whole, "memory")
@@ -338,8 +338,8 @@ class InPlace(ZeroTest):
                              found["communication"] + found["workspace"])
 
     def test_misaligned(self):
-        """What begins in the middle of a vector register is copied, and as few
-        as may be are: lengths that keep others aligned come first."""
+        """Tensors that begin in the middle of a vector register are copied, and
+        as few as may be are: lengths that keep others aligned come first."""
         memory = [self.memory(self.linears(16, width), "--zero", 1)
                   for width in (512, 500)]
         self.assertLess(memory[1]["activations"], 2 * memory[0]["activations"])

@@ -208,10 +208,19 @@ class Text(LintTest):
                      "passes/B.cpp": 'const char *a = "What is";\n',
                      "tools/a.py": 'a = """\n# What this is\n"""\n'})
 
-    def test_a_folder_whose_comments_are_exempt(self):
-        self.silent("text", {"kernels/Cpu/A.h": "/// What is sent.\n"})
-        self.complains("text", {"kernels/CpuA.h": "/// What is sent.\n"},
-                       "kernels/CpuA.h:1")
+    def test_a_later_sentence_without_its_noun(self):
+        self.complains("text",
+                       {"kernels/A.h": "/// The rows. What is sent.\n",
+                        "tools/a.py": '"""Sends rows.\n\nOf each, all."""\n',
+                        "tools/b": "#!/bin/sh\n# What is sent.\n",
+                        "test/CMakeLists.txt": "# Of each test.\n",
+                        "test/README.md": "# Tests\n\nThey run. What\nis it.\n"},
+                       "kernels/A.h:1", "tools/a.py:1", "tools/b:2",
+                       "test/CMakeLists.txt:1", "test/README.md:3")
+        self.silent("text",
+                    {"test/README.md": "## What is sent\n\nWhat is? All.\n\n"
+                                       "```sh\nzc # What is sent.\n```\n",
+                     "test/a.json": '"What is sent."\n'})
 
     def test_a_good_file(self):
         self.silent("text", {"kernels/A.h": "// reads ../shared/x and a/b\n"})

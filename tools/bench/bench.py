@@ -158,7 +158,8 @@ class Bench:
               flush=True)
 
     def row(self, index):
-        """Of the variant `index`; 0 is zc without further options."""
+        """The table's row of the variant `index`; 0 is zc without further
+        options."""
         middle = statistics.median
         ours = [runs[index] for runs, _, _ in self.rounds]
         peers = [theirs for _, _, theirs in self.rounds]

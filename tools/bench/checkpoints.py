@@ -6,9 +6,9 @@
 
 A GPT (by default GPT-2 124M, 4 x 256 tokens) trains without checkpoints, with
 those that are written beside the steps, and with those that steps wait for, in
-turns. Of each: seconds from the first step's line in the log to the last one's,
-the time that saving held the steps up, and the processor time of the thread that
-writes. Then two ranks of `zc launch`, of which one is killed: seconds until
+turns. It prints for each the seconds from the first step's line in the log to
+the last one's, the time that saving held the steps up, and the processor time
+of the thread that writes. Then two ranks of `zc launch`, of which one is killed: seconds until
 another has begun the step that follows.
 """
 import argparse

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What `--compress-activations` takes off the memory of the five networks of
-Gist (Jain et al. 2018): plans of a step of 64 images, nothing runs.
+"""Compare the memory of the five networks of Gist (Jain et al. 2018) with and
+without `--compress-activations`: plans of a step of 64 images, nothing runs.
 
   gist.py [--zc BUILD/bin/zc] [--batch 64] [--nets alexnet nin ...]
 

@@ -40,7 +40,7 @@ PEAKS = {"H200": 989, "H100 PCIe": 756, "H100": 989, "B200": 2250,
 
 
 def output(*args, **options):
-    """What a command prints; its error and the end if it fails."""
+    """The output of a command; its error and the end if it fails."""
     result = subprocess.run([str(arg) for arg in args], text=True,
                             capture_output=True, **options)
     if result.returncode != 0:
@@ -107,7 +107,7 @@ def draw_data(folder, inputs):
 
 
 def run_zc(options, folder, data, *further):
-    """What zc-run prints."""
+    """The output of zc-run."""
     environment = dict(os.environ)
     if options.plugins:
         environment["ZC_PLUGIN_PATH"] = str(options.plugins)
@@ -128,7 +128,7 @@ def train_by_zc(options, folder, data, scratch):
 
 
 def train_by_torch(options, model):
-    """What peer_gpu.py says, or None where there is no PyTorch."""
+    """The report of peer_gpu.py, or None where there is no PyTorch."""
     has = subprocess.run([options.torch_python, "-c", "import torch"],
                          capture_output=True)
     if has.returncode != 0:

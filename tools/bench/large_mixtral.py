@@ -97,7 +97,7 @@ def experts(graph, module, x, options, settings):
 
 
 def feed_forward(graph, module, x, options):
-    """Of a layer without experts."""
+    """The feed-forward part of a layer without experts."""
     hidden = graph.add(module, "Relu", linear(
         graph, f"{module}.up", x, options.width, options.inner))
     return linear(graph, f"{module}.down", hidden, options.inner,

@@ -34,8 +34,9 @@ def convolution(graph, module, x, inputs, outputs, kernel, stride):
 
 
 def shift(graph, module, x, shape):
-    """Of [images, channels, rows, columns], frames of one video next to one
-    another: channels of the next frame, of the last one, and of this one."""
+    """Shifts channels [images, channels, rows, columns], frames of one video
+    next to one another: channels of the next frame, of the last one, and of
+    this one."""
     videos, frames, channels, *_ = shape
     number = len(graph.nodes)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What a step keeps in memory by the number of a GPT's layers, with and without
-`--recompute sqrt`: plans alone, nothing runs.
+"""Print what a step keeps in memory by the number of a GPT's layers, with and
+without `--recompute sqrt`: plans alone, nothing runs.
 
   layers.py FILE.html|FILE.svg [--zc BUILD/bin/zc] [--layers 4 9 16 25 36 64]
 

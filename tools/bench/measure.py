@@ -1,4 +1,5 @@
-"""What the benchmarks share: where things are, and how a run is timed."""
+"""Helpers that the benchmarks share: where things are, and how a run is
+timed."""
 import json
 import os
 import pathlib
@@ -16,7 +17,7 @@ MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
 
 
 def output(*args, **options):
-    """What a command prints; ends the benchmark if the command fails."""
+    """The output of a command; ends the benchmark if the command fails."""
     return subprocess.run([str(arg) for arg in args], check=True, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                           **options).stdout
@@ -49,7 +50,7 @@ def free_port():
 
 
 def run_peers(python, ranks, *args):
-    """What each rank of PyTorch says in the end: processes of one thread, with
+    """The last report of each rank of PyTorch: processes of one thread, with
     torchrun's variables where there are several."""
     command = [str(arg) for arg in (python, PEER, *args, "--threads", 1)]
     place = {} if ranks == 1 else {

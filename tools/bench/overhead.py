@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a step costs by libzc, from C and from Python, beside a step of zc run.
+"""Measure a step by libzc, from C and from Python, beside a step of zc run.
 
   overhead.py [--rounds 5] [--large] [--cpu | --turns SECONDS]
 

@@ -120,7 +120,8 @@ class Bench:
                        (each["one"] / each["torch one"]))
 
     def ratio(self, name, goal, value):
-        """Of each round, and of the least times of all rounds."""
+        """Prints the ratio in each round, and that of the least times of all
+        rounds."""
         least = {key: min(each[key] for each in self.rounds)
                  for key in self.rounds[0]}
         ratios = [value(each) for each in self.rounds]

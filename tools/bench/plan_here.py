@@ -42,7 +42,7 @@ NEAR, APART = 0.15, 0.10
 
 
 def call(*args):
-    """What a command prints, or None where it fails."""
+    """The output of a command, or None where it fails."""
     done = subprocess.run([str(arg) for arg in args], text=True,
                           capture_output=True, check=False)
     if done.returncode != 0:

@@ -62,7 +62,7 @@ def traced_bubble(roles):
 
 
 def simulated_bubble(roles, role_of_stage):
-    """Of the order of the first step, with the mean times of programs."""
+    """The bubble of the first step's order, with the mean times of programs."""
     times = collections.defaultdict(list)
     for role, steps in roles.items():
         for calls in steps:

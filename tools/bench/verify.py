@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What --verify on costs a compilation: with it and without it by turns.
+"""Measure a compilation with --verify on and without it, by turns.
 
   verify.py [--rounds 7] [--bin build/bin] [--mesh dp=2,tp=2] [--zero 1]
 

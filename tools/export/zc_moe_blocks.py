@@ -1,6 +1,7 @@
 """Blocks of transformers with experts as layers of zc_moe: the same parameters.
 
-Of transformers 5.23 and 5.24. Each function takes a block and the class of the layer.
+They are those of transformers 5.23 and 5.24. Each function takes a block and
+the class of the layer.
 """
 import torch
 import torch.nn as nn

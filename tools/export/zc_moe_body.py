@@ -256,7 +256,7 @@ def add_z_loss(body, logits):
 
 
 def halves(body, x, settings):
-    """Of the last dim: one after the other, or even and odd."""
+    """The halves of the last dim: one after the other, or even and odd."""
     if not settings.interleaved:
         return body.add("Split", x, to=["first_half", "second_half"], axis=-1,
                         num_outputs=2)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Text that no file may have: paths of one machine, marks of unfinished work,
-tabs and trailing spaces in sources, sentences of comments that begin with "What"
-or "Of" and are no questions."""
+tabs and trailing spaces in sources, sentences of comments and pages that begin
+with "What" or "Of" and are no questions."""
+import ast
 import io
 import re
 import tokenize
@@ -17,30 +18,43 @@ UNFINISHED = re.compile("|".join((
 SOURCES = {".h", ".cpp", ".cu", ".td", ".py", ".sh", ".cmake", ".mlir",
            ".proto", ".test", ".onnxtext"}
 SLASHES = re.compile(r"(?:^|\s)//+ +(.*)")
+HASHES = re.compile(r"(?:^|\s)#+ +(.*)")
 SLASHED = {".h", ".cpp", ".cu", ".td", ".mlir", ".proto"}
+HASHED = {".sh", ".cmake", ".txt"}
 HEADLESS = re.compile(r"(?:^|[.!?] )((?:What|Of) [^.!]*)")
 
 
-def comments(suffix, text):
-    """The comments of a source: (line number, text). Lines of comment right
-    below each other are one, up to an empty one or a rule."""
-    found = []
-    if suffix == ".py":
-        try:
-            for token in tokenize.generate_tokens(io.StringIO(text).readline):
-                if token.type == tokenize.COMMENT:
-                    found.append((token.start[0], token.string.strip("# "),
-                                  not token.line[:token.start[1]].strip()))
-        except (tokenize.TokenError, SyntaxError):
-            return
-    elif suffix in SLASHED:
-        for number, line in enumerate(text.splitlines(), 1):
-            match = SLASHES.search(line)
-            if match:
-                found.append((number, match.group(1),
-                              not line[:match.start()].strip()))
+def mark_of(path, text):
+    """The language of a file by how its comments are marked; "" for none."""
+    first = text.partition("\n")[0]
+    if path.suffix == ".py" or re.match("#!.*python", first):
+        return "python"
+    if path.suffix in SLASHED:
+        return "//"
+    if path.suffix in HASHED or first.startswith("#!"):
+        return "#"
+    return "page" if path.suffix == ".md" else ""
+
+
+def python_comments(text):
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield (token.start[0], token.string.strip("# "),
+                   not token.line[:token.start[1]].strip())
+
+
+def marked_comments(pattern, text):
+    for number, line in enumerate(text.splitlines(), 1):
+        match = pattern.search(line)
+        if match:
+            yield number, match.group(1), not line[:match.start()].strip()
+
+
+def join(lines):
+    """Lines of comment right below each other are one, up to an empty one or a
+    rule."""
     first, last, joined = 0, 0, ""
-    for number, words, is_whole_line in found:
+    for number, words, is_whole_line in lines:
         if joined and is_whole_line and number == last + 1:
             joined += " " + words
         else:
@@ -52,8 +66,43 @@ def comments(suffix, text):
         yield first, joined
 
 
-def check_comments(name, suffix, text):
-    for number, comment in comments(suffix, text):
+def docstrings(text):
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
+            words = ast.get_docstring(node)
+            if words:
+                yield node.body[0].lineno, " ".join(words.split())
+
+
+def paragraphs(text):
+    """Those of a page, without its headings and blocks of code; a cell of a
+    table is one."""
+    text = re.sub(r"^```.*?^```|^#[^\n]*",
+                  lambda code: "\n" * code.group().count("\n"), text,
+                  flags=re.DOTALL | re.MULTILINE)
+    for match in re.finditer(r"(?:[^\n|]+\n?)+", text):
+        words = " ".join(match.group().split()).lstrip("-*#0123456789. ")
+        yield text[:match.start()].count("\n") + 1, words
+
+
+def comments(mark, text):
+    """The comments of a source and the paragraphs of a page: (line number,
+    text)."""
+    if mark == "python":
+        try:
+            yield from join(python_comments(text))
+            yield from docstrings(text)
+        except (tokenize.TokenError, SyntaxError):
+            return
+    elif mark == "page":
+        yield from paragraphs(text)
+    elif mark:
+        yield from join(marked_comments(SLASHES if mark == "//" else HASHES,
+                                        text))
+
+
+def check_comments(name, mark, text):
+    for number, comment in comments(mark, text):
         for sentence in HEADLESS.findall(comment):
             if "?" not in sentence:
                 yield (f'{name}:{number}: a sentence begins with "'
@@ -79,10 +128,10 @@ def check(root):
         found = PATHS.search(data)
         if found:
             yield f'{name}: "{found.group().decode()}" is one machine\'s path'
+        text = data.decode(errors="replace")
         if path.suffix in SOURCES:
-            text = data.decode(errors="replace")
             yield from check_source(name, text)
-            yield from check_comments(name, path.suffix, text)
+        yield from check_comments(name, mark_of(path, text), text)
 
 
 if __name__ == "__main__":

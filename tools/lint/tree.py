@@ -1,4 +1,4 @@
-"""What the lints share: the tree to read, and how they speak."""
+"""Helpers that the lints share: the tree to read, and how they speak."""
 import argparse
 import pathlib
 import sys

@@ -1,5 +1,5 @@
-"""What a package is made of, with licences: Debian's packages by name and
-version, and what is linked in."""
+"""The parts of a package, with licences: Debian's packages by name and version,
+and the libraries that are linked in."""
 import pathlib
 import re
 

@@ -73,8 +73,8 @@ def _trees(build, place):
 
 
 def _libraries(tree, place, own):
-    """The Depends that the programs' libraries mean. What opens only where its
-    libraries are is a Suggests."""
+    """The Depends that the programs' libraries mean. A plugin that opens only
+    where its libraries are is a Suggests."""
     files = [path for path in sorted(tree.rglob("*"))
              if path.is_file() and not path.is_symlink() and elf.is_elf(path)]
     if not files:

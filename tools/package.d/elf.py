@@ -1,4 +1,5 @@
-"""What programs and libraries need, as binutils and patchelf tell and set it."""
+"""The libraries that programs and libraries need, as binutils and patchelf tell
+and set it."""
 import pathlib
 import re
 import subprocess

@@ -96,7 +96,8 @@ def _tar(made):
 
 
 def _compress(made, preset):
-    """What is unpacked at the first use: the files' names, for uninstalling."""
+    """Packs the files that are unpacked at the first use. Returns their names,
+    for uninstalling."""
     data = _tar(made)
     names = [path.relative_to(made.root) for path in made.files()]
     # x86-64's instructions lie at no multiples: 0.6% less than by the defaults.

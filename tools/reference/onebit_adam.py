@@ -23,8 +23,9 @@ def expand(message, dtype):
 
 
 class Share:
-    """What tensor parallelism gives one group of workers of a parameter: all
-    of it, or equal parts along a dim. Each is compressed by itself."""
+    """The part of a parameter that tensor parallelism gives one group of
+    workers: all of it, or equal parts along a dim. Each is compressed by
+    itself."""
 
     def __init__(self, size, workers, dtype):
         unit = 8 * workers

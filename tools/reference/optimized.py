@@ -26,7 +26,7 @@ STEPS, BATCH, SAMPLES, LR = 10, 4, 12, 0.5
 
 
 class Transposed(nn.Module):
-    """Of inputs of three dims a Linear is MatMul and Add."""
+    """With inputs of three dims, a Linear is MatMul and Add."""
 
     def __init__(self):
         super().__init__()

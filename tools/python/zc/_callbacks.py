@@ -1,4 +1,4 @@
-"""What libzc calls while it works."""
+"""The functions that libzc calls while it works."""
 from __future__ import annotations
 
 import logging
@@ -23,8 +23,8 @@ TELL = LogCallback(_log)  # lives as long as libzc may call it
 
 
 def progress_of(told: Progress) -> Any:
-    """The function for libzc. What `told` raises is logged, for it cannot pass
-    through C, and is a wish to stop."""
+    """The function for libzc. An exception of `told` is logged, for it cannot
+    pass through C, and is a wish to stop."""
     def hear(context: Any, phase: int, done: int, total: int) -> int:
         try:
             return int(told(_PHASES.get(phase, "other"), done, total) is False)

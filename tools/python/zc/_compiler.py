@@ -1,4 +1,4 @@
-"""What the program `zc` does: compile and export."""
+"""Calls of the program `zc`: compile and export."""
 from __future__ import annotations
 
 import logging
@@ -21,8 +21,8 @@ _LOG = logging.getLogger("zc")
 
 
 class CompileError(RuntimeError):
-    """What `zc` said when it refused; `code` is how it ended: 1 where the model
-    cannot be compiled so, 2 where an option is wrong."""
+    """The text with which `zc` refused; `code` is how it ended: 1 where the
+    model cannot be compiled so, 2 where an option is wrong."""
 
     def __init__(self, text: str, code: int) -> None:
         super().__init__(text)
@@ -70,7 +70,7 @@ def compile(model: PathLike, artifact: PathLike, **options: Any) -> pathlib.Path
     option; a mapping gives pairs: `dim={"batch": 64}`, `mesh={"dp": 4}`. True
     and False set those that are on or off.
 
-    Raises CompileError with the compiler's text. What it says besides goes to
+    Raises CompileError with the compiler's text. Its notes and warnings go to
     the logger "zc".
     """
     _zc(["compile", os.fspath(model), "-o", os.fspath(artifact),

@@ -1,11 +1,11 @@
-"""What fails, as exceptions."""
+"""Failures, as exceptions."""
 from __future__ import annotations
 
 from typing import Dict, Type
 
 
 class Error(RuntimeError):
-    """What libzc reported; `status` is the name of its zc_status."""
+    """An error that libzc reported; `status` is the name of its zc_status."""
 
     def __init__(self, text: str, status: str = "ZC_INTERNAL") -> None:
         super().__init__(text)
@@ -13,7 +13,7 @@ class Error(RuntimeError):
 
 
 class InvalidArgumentError(Error, ValueError):
-    """What was asked does not fit the artifact."""
+    """An argument does not fit the artifact."""
 
 
 class NotFoundError(Error, LookupError):

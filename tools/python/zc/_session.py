@@ -26,7 +26,7 @@ Callback = Callable[["Session", float], Optional[bool]]
 
 
 def _close(handle: ctypes.c_void_p, *kept: Any) -> None:
-    """What is kept so long are callbacks."""
+    """Closes the handle. `kept` are callbacks, which live until then."""
     LIB.zc_close(ctypes.byref(handle))
 
 
@@ -106,12 +106,12 @@ class Session:
 
     @property
     def inputs(self) -> List[TensorInfo]:
-        """What a step reads, labels included."""
+        """The tensors that a step reads, labels included."""
         return self._list(LIB.zc_input_count, LIB.zc_input_info)
 
     @property
     def outputs(self) -> List[TensorInfo]:
-        """What eval() returns."""
+        """The tensors that eval() returns."""
         return self._list(LIB.zc_output_count, LIB.zc_output_info)
 
     @property
@@ -126,7 +126,7 @@ class Session:
 
     @property
     def ranks(self) -> int:
-        """Of how many."""
+        """The number of ranks."""
         return int(LIB.zc_ranks(self._handle))
 
     @property
@@ -137,7 +137,8 @@ class Session:
 
     @property
     def memory_bytes(self) -> int:
-        """Of the memory that was planned for this rank, all of which it has."""
+        """The bytes of memory that were planned for this rank, all of which it
+        has."""
         return int(LIB.zc_memory_bytes(self._handle))
 
     @property
@@ -182,7 +183,7 @@ class Session:
 
     @property
     def seed(self) -> int:
-        """What dropout is drawn from, from the next step on."""
+        """The seed of dropout, from the next step on."""
         return self._seed
 
     @seed.setter

@@ -1,4 +1,4 @@
-"""What a session keeps from step to step, by name."""
+"""The tensors that a session keeps from step to step, by name."""
 from __future__ import annotations
 
 import ctypes

@@ -33,7 +33,7 @@ class TensorInfo:
 
 
 def describe(info: RawInfo) -> TensorInfo:
-    """What libzc filled in."""
+    """The description of a tensor that libzc filled in."""
     return TensorInfo(info.name.decode(), TYPES[info.type],
                       tuple(info.dims[i] for i in range(info.rank)),
                       KINDS[info.kind],
