@@ -48,8 +48,8 @@ struct FusedOps : public OpBuilder::Listener {
   SmallVector<FusedOp> made;
 };
 
-/// Encodes the program's kept values, one encoder after another: the next may
-/// encode a result further.
+/// Encodes the program's saved activations, one encoder after another: the next
+/// may encode a result further.
 class Encoding {
 public:
   explicit Encoding(func::FuncOp program) : program(program) {

@@ -7,7 +7,7 @@
 
 namespace zc {
 
-/// How kept values are kept.
+/// How saved activations are stored.
 struct EncodingChoice {
   std::string encodings = "none"; // see parseEncodings
   std::string partition;          // an axis of the mesh; empty: none

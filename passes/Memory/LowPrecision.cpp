@@ -1,4 +1,4 @@
-//===- LowPrecision.cpp - kept values in 16 bits --------------------------===//
+//===- LowPrecision.cpp - saved activations in 16 bits --------------------===//
 //
 // Gist's delayed reduction of precision: the forward computes with all digits,
 // only the backward reads fewer.

@@ -1,4 +1,4 @@
-//===- PartitionKept.cpp - kept values divided among ranks ----------------===//
+//===- PartitionKept.cpp - saved activations sharded over ranks -----------===//
 //
 // ZeRO-R's partitioned activations (Rajbhandari et al. 2020): values that
 // tensor parallelism computes on every rank of a group are kept once by the

@@ -19,7 +19,7 @@ namespace zc {
 static constexpr double kExhaustivePlans = 512;
 static constexpr unsigned kSteps = 8;         // of bytes dropped, of layers
 static constexpr unsigned kSegmentCounts = 8; // tried at most
-static constexpr unsigned kOffloadParts = 4;  // of the kept values
+static constexpr unsigned kOffloadParts = 4;  // of saved activations
 
 PlanCandidates::PlanCandidates(const StepAnalysis &analysis,
                                std::optional<OffloadableBytes> offloadable)
@@ -269,7 +269,7 @@ SmallVector<OffloadChoice> PlanCandidates::stateChoices() const {
   return choices;
 }
 
-/// Every choice of the kept values, or none, and those made first (which lie
+/// Every choice of the saved activations: none, those made first (which lie
 /// unread for the longest) up to a part of all bytes, and all.
 SmallVector<llvm::BitVector>
 PlanCandidates::valueChoices(const llvm::BitVector &kept,

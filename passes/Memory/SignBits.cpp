@@ -1,6 +1,6 @@
-//===- SignBits.cpp - kept values of which only the sign matters ----------===//
+//===- SignBits.cpp - saved activations that only need their signs --------===//
 //
-// The slope of a ReLU is all that many kept values are read for. Regions that
+// Many saved activations are read only for the slope of a ReLU. Regions that
 // make and read the value test it, so that a truth value crosses to the
 // backward; then eight of them are packed to a byte.
 //

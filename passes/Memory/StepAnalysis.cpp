@@ -108,8 +108,8 @@ llvm::BitVector StepAnalysis::getCrossing(unsigned count) const {
 // Costs of a plan
 //===----------------------------------------------------------------------===//
 
-/// `again`: the forward ops that run again, by place; `read`: the kept values
-/// that they or the backward read.
+/// `again`: the forward ops that run again, by place; `read`: the saved
+/// activations that they or the backward read.
 void StepAnalysis::walkBackward(const llvm::BitVector &kept,
                                 llvm::BitVector &again,
                                 llvm::BitVector &read) const {

@@ -29,7 +29,7 @@ inline constexpr llvm::StringLiteral kRingSlotsAttr = "train.ring_slots";
 
 /// The bytes that the rings of a role take, whose flight states have places.
 /// Rings without kRingSlotsAttr are taken to be as deep as between neighbours
-/// of a pipeline: kept values have a slot for each micro-batch in flight,
+/// of a pipeline: saved activations have a slot for each micro-batch in flight,
 /// values in transit two, one of them on its way.
 int64_t countFlightBytes(mlir::ModuleOp role);
 

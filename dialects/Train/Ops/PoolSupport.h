@@ -29,11 +29,11 @@ mlir::LogicalResult verifyAverage(mlir::Operation *op, const Window &window,
                                   mlir::RankedTensorType image,
                                   llvm::StringRef what, mlir::Type pooled);
 
-/// The type of the places of maxima in `window`; -1 must fit, and their number.
+/// The type of argmax indices in `window`; -1 must fit, and their number.
 mlir::RankedTensorType placesType(const Window &window,
                                   mlir::RankedTensorType pooled);
 
-/// Checks the type of the places of maxima.
+/// Checks the type of argmax indices.
 mlir::LogicalResult verifyPlaces(mlir::Operation *op, const Window &window,
                                  mlir::Type places,
                                  mlir::RankedTensorType pooled);
