@@ -104,8 +104,8 @@ static void addOptimizerOptions(CLI::App &command, CompileOptions &options) {
                   "the optimizer; onebit-adam: Adam up to --freeze-step, then "
                   "its second moment stays as it is and ranks send signs of "
                   "momentum, 8 a byte, and a scale (the root of the mean "
-                  "square) per parameter in place of gradients; what that "
-                  "loses is added to the next step's")
+                  "square) per parameter in place of gradients; the error of "
+                  "that is added to the next step's momentum")
       ->check(CLI::IsMember(
           {"sgd", "adam", "adamw", "adafactor", "sm3", "onebit-adam"}));
   command
@@ -329,21 +329,20 @@ static void addOutputOptions(CLI::App &command, CompileArguments &arguments) {
   command
       .add_option(
           "--verify", options.verify,
-          "before the artifact is written, prove on small dims how each kind "
-          "of "
-          "op is divided, train the program and the plain one of one rank in "
-          "the interpreter, and compare all that they write; on: of several "
-          "ranks, beside the compilation, where that takes at most a tenth "
-          "longer, or a second; deep: in any case, with fusion, recomputation "
-          "and offloading too")
+          "prove on small dims, before the artifact is written, that each kind "
+          "of op may be sharded so, and that the program trains as the plain "
+          "one of one rank does: both run in the interpreter, and all tensors "
+          "that they write are compared; on: for several ranks, beside the "
+          "compilation, where that takes at most a tenth longer, or a second; "
+          "deep: in any case, with fusion, recomputation and offloading too")
       ->check(CLI::IsMember({"on", "deep", "off"}));
   command
       .add_option("--dump-ir", options.dumpIr,
                   "folder for numbered IR files, one a pass")
       ->type_name("DIR");
-  command.add_flag(
-      "-v,--verbose", options.verbose,
-      "print what every pass takes, and in the end the longest first");
+  command.add_flag("-v,--verbose", options.verbose,
+                   "print the time of every pass, and in the end a table with "
+                   "the longest first");
 }
 
 static Emit parseEmit(const std::string &text) {

@@ -224,9 +224,9 @@ Command zc::addEvalCommand(CLI::App &command) {
       ->default_str("");
   command
       .add_option("--metrics", given->metrics,
-                  "with --data, what to tell besides the loss, separated by "
-                  "commas: accuracy (always told where the loss has one), "
-                  "top5, perplexity, f1 (the mean over classes), mae, r2")
+                  "with --data, metrics besides the loss, separated by commas: "
+                  "accuracy (always printed where the loss has one), top5, "
+                  "perplexity, f1 (the mean over classes), mae, r2")
       ->type_name("LIST");
   command.add_flag("--json", given->json,
                    "with --data, print loss and metrics as JSON");

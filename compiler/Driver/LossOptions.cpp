@@ -62,10 +62,11 @@ void zc::addLossOptions(CLI::App &command, CompileOptions &options) {
       ->check(checkSmoothing)
       ->type_name("X");
   command
-      .add_option("--class-weights", options.classWeights,
-                  "a weight for each class: of softmax-cross-entropy, where "
-                  "the mean divides by the sum of the labels' weights, or of "
-                  "bce-with-logits along the last dim; both as PyTorch")
+      .add_option(
+          "--class-weights", options.classWeights,
+          "a weight for each class, as in PyTorch: with softmax-cross-entropy "
+          "the mean divides by the sum of the labels' weights; with "
+          "bce-with-logits they are along the last dim")
       ->check(CLI::ExistingFile)
       ->type_name("FILE.npy")
       ->default_str("");
@@ -77,8 +78,8 @@ void zc::addLossOptions(CLI::App &command, CompileOptions &options) {
   command
       .add_option(
           "--add-loss", options.addedLosses,
-          "add the mean of another output times a number to the loss, "
-          "as of experts' balance; evaluations leave it out; repeatable")
+          "add the mean of another output times a number to the loss, such as "
+          "a balance loss of experts; evaluations leave it out; repeatable")
       ->check(checkAddedLoss)
       ->type_name("OUTPUT=WEIGHT");
   command

@@ -127,12 +127,12 @@ static void addZeroOptions(CLI::App &command, CompileOptions &options) {
       ->check(checkUnit)
       ->type_name("auto|layer|BYTES");
   command
-      .add_option("--bucket-mib", options.bucketMib,
-                  "gradients that are reduced together, at most: with --zero 0 "
-                  "small ones are joined as they become ready, by default up "
-                  "to 1 (25 with --target cuda) and a 16th of all; with --zero "
-                  "1 and 2 units are no larger, by default as large as --unit "
-                  "says")
+      .add_option(
+          "--bucket-mib", options.bucketMib,
+          "the most MiB of gradients that are reduced together: with --zero 0 "
+          "small gradients are joined as they become ready, by default up to 1 "
+          "MiB (25 with --target cuda) and a 16th of all; with --zero 1 and 2 "
+          "units are no larger, by default as large as --unit says")
       ->check(checkAmount)
       ->check(CLI::Range(0.0, 65536.0))
       ->type_name("X")
@@ -153,12 +153,11 @@ static void addZeroOptions(CLI::App &command, CompileOptions &options) {
   command
       .add_option(
           "--reshard-every", options.reshardEvery,
-          "with --zero 3, units stay gathered for so many micro-batches "
-          "of a step, which takes the memory of all of a rank's; auto: "
-          "for all of a step where that fits into --memory-budget, by "
-          "role, else for 1, as without this option each forward and "
-          "each backward gathers anew; with a budget auto is the "
-          "default")
+          "with --zero 3, keep units gathered for so many micro-batches of a "
+          "step, which takes the memory of all units of a rank; 1, the "
+          "default: each forward and each backward gathers them again; auto, "
+          "the default with --memory-budget: for a whole step in roles where "
+          "the budget allows it, else 1")
       ->check(checkReshardEvery)
       ->type_name("K|auto")
       ->default_str("");
@@ -229,8 +228,8 @@ void zc::addMeshOptions(CLI::App &command, CompileOptions &options,
                    "gathers the whole; quicker where tp has the faster links");
   command
       .add_option("--collective-algorithm", options.collectiveAlgorithm,
-                  "how collectives are made of messages between two ranks; "
-                  "auto: rings")
+                  "the algorithm by which collectives send messages between "
+                  "two ranks; auto: rings")
       ->check(
           CLI::IsMember({"auto", "ring", "recursive-doubling", "rabenseifner",
                          "sequential", "parallel", "parameter-server"}));

@@ -94,8 +94,8 @@ LogicalResult zc::applyGroups(ModuleOp module,
     if (!any)
       return emitError(UnknownLoc::get(module.getContext()))
              << "--group '" << text
-             << "' has no parameter: none of that name is trained and in no "
-                "group before";
+             << "' has no parameter: each parameter that it matches is frozen "
+                "or in a group before it";
   }
   return success();
 }

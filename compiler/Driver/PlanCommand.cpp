@@ -185,17 +185,17 @@ static void checkTogether(const CLI::App &command, const Arguments &arguments) {
                     arguments.collectives;
   if (modes > 1)
     throw CLI::ValidationError(
-        "--search, --table, --max-model and --collectives are plans of their "
-        "own: one of them");
+        "--search, --table, --max-model and --collectives exclude one another; "
+        "give one of them");
   const bool needsModel = !arguments.maxModel && !arguments.collectives &&
                           !(arguments.table && arguments.parameters > 0);
   const bool hasModel = !arguments.compile.options.model.empty();
   if (needsModel && !hasModel)
     throw CLI::RequiredError("model");
   if (!needsModel && hasModel)
-    throw CLI::ValidationError(
-        "model", "--max-model, --collectives and --parameters go by formula, "
-                 "without a model");
+    throw CLI::ValidationError("model",
+                               "--max-model, --collectives and --parameters "
+                               "are computed by formulas, without a model");
   if (arguments.parameters > 0 && !arguments.table && !arguments.maxModel)
     throw CLI::ValidationError("--parameters",
                                "belongs to --table and --max-model");
@@ -447,8 +447,8 @@ Command zc::addPlanCommand(CLI::App &command) {
       ->default_str("");
   command
       .add_option("--device-hours", arguments->deviceHours,
-                  "say how long so much work of one device takes on --ranks "
-                  "[1] of them, without any loss")
+                  "how long so many hours of one device's work take on --ranks "
+                  "[1] devices, without any loss")
       ->check(checkPositive)
       ->type_name("H")
       ->default_str("");

@@ -96,11 +96,11 @@ void zc::addScheduleOptions(CLI::App &command, CompileOptions &options) {
       ->default_str("");
   command
       .add_option("--stage-replicas", options.stageReplicas,
-                  "with pp, how many of its ranks have each stage, as in "
-                  "2,1,1, and take its micro-batches in turn: number k is for "
-                  "replica k mod their count, forward and backward; auto: as "
-                  "many stages and replicas as make a step shortest by cost; "
-                  "off: one each")
+                  "with pp, the number of ranks that hold each stage, as in "
+                  "2,1,1; these replicas take the stage's micro-batches in "
+                  "turn, number k goes to replica k mod their count, forward "
+                  "and backward; auto: as many stages and replicas as make a "
+                  "step shortest by cost; off: one each")
       ->check(checkReplicas)
       ->type_name("auto|off|R,...");
   command.add_flag("--vertical-sync", options.verticalSync,

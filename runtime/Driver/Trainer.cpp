@@ -412,7 +412,7 @@ void Trainer::summarize() {
     return;
   }
   if (checkpoints.isOff())
-    warn("no --checkpoint DIR was given: what was trained is gone");
+    warn("no --checkpoint DIR was given: the trained weights are lost");
   else if (!checkpoints.latest().empty())
     progress->note("checkpoint: " + checkpoints.latest());
   if (best.step >= 0)

@@ -135,7 +135,7 @@ void Trainer::tellBefore() {
   if (!world.isFirst())
     return;
   if (checkpoints.isOff())
-    warn("no --checkpoint DIR: nothing of what this run trains is kept");
+    warn("no --checkpoint DIR: this run keeps no trained weights");
   else if (options.checkpoint.resume && !isResumed())
     warn("--resume: there is no checkpoint in '" + checkpoints.folder() +
          "' yet; the run begins anew");
@@ -148,8 +148,8 @@ void Trainer::tellBefore() {
   for (const std::string &doubt : listDoubts(options, total))
     warn(doubt);
   if (stream && isResumed())
-    warn("--resume: what arrives on standard input is taken for the samples "
-         "behind those of the run so far");
+    warn("--resume: samples on standard input are taken for those behind those "
+         "of the run so far");
   if (state.batch > state.samples)
     warn(strCat("a step takes ", state.batch, " samples, more than '",
                 options.data, "' has, ", state.samples,

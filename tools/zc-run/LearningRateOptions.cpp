@@ -66,9 +66,9 @@ void addLearningRateOptions(CLI::App &app, LearningRateSchedule &schedule) {
   app.add_option_function<std::string>(
          "--lr-schedule",
          [&](const std::string &name) { schedule.kind = kindOf(name); },
-         "constant, cosine, linear, polynomial, step, one-cycle (as "
-         "PyTorch's), warmup-stable-decay: how it goes down to --min-lr at the "
-         "last step")
+         "how the learning rate falls to --min-lr at the last step: constant, "
+         "cosine, linear, polynomial, step, one-cycle (as PyTorch's), "
+         "warmup-stable-decay")
       ->default_str("constant")
       ->check(CLI::IsMember(names))
       ->type_name("TEXT")

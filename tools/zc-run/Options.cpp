@@ -90,9 +90,9 @@ void addTokenBitsOption(CLI::App &app, int &bits) {
 
 void addMetricsOption(CLI::App &app, std::vector<std::string> &metrics) {
   app.add_option("--metrics", metrics,
-                 "what evaluations tell besides the loss, separated by "
-                 "commas: accuracy (always told where the loss has one), top5, "
-                 "perplexity, f1 (the mean over classes), mae, r2")
+                 "metrics of evaluations besides the loss, separated by "
+                 "commas: accuracy (always printed where the loss has one), "
+                 "top5, perplexity, f1 (the mean over classes), mae, r2")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->transform(CLI::Validator(

@@ -98,9 +98,8 @@ void addCheckpointOptions(CLI::App &app, TrainOptions &options) {
                "there is none yet")
       ->group(group);
   app.add_flag("--overwrite", checkpoint.overwrite,
-               "the folder's checkpoints are of another run, or later than "
-               "the one to go on from: remove them when this run has one of "
-               "its own")
+               "remove the folder's checkpoints of another run, or those later "
+               "than the one to go on from, when this run has one of its own")
       ->group(group);
   app.add_option("--replicate", options.replicas.saveEvery,
                  "a copy of the run every K steps in --replica-dir, of which "
