@@ -187,9 +187,8 @@ private:
       result = emitHalf(nested, op, map, elements);
     } else if (auto constant = dyn_cast<ConstantOp>(op)) {
       auto dense = cast<DenseElementsAttr>(constant.getValue());
-      result = arith::ConstantOp::create(
-          nested, op->getLoc(),
-          cast<TypedAttr>(dense.getSplatValue<Attribute>()));
+      result = scalarConstant(nested, op->getLoc(),
+                              dense.getSplatValue<Attribute>());
     } else {
       SmallVector<Value> operands;
       for (Value operand : op->getOperands())

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 from onnxruntime.quantization import (CalibrationDataReader, QuantFormat,
-                                      quantize_static)
+                                      QuantType, quantize_static)
 
 from quantised_test import FLOAT, QuantisedTest, draw, run_model
 from zctest import read_log
@@ -147,6 +147,15 @@ class Awareness(QuantisedTest):
                 losses = self.learn_scales(path, int(ranks), "--mesh", mesh,
                                            "--zero", zero)
                 np.testing.assert_allclose(losses, plain, rtol=1e-5)
+
+    def test_stages(self):
+        """Unsigned zero points, which a stage holds as constants."""
+        np.savez(self.folder / "data.npz", x=draw(64, 3, 6, 6),
+                 labels=np.arange(64) % 4)
+        path = self.quantise(activation_type=QuantType.QUInt8)
+        plain = self.learn_scales(path, 1)
+        losses = self.learn_scales(path, 2, "--mesh", "pp=2")
+        np.testing.assert_allclose(losses, plain, rtol=1e-5)
 
     def learn_scales(self, path, ranks, *options):
         """Losses of six steps, of which each changes scales by a hundredth."""

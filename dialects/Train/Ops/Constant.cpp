@@ -29,10 +29,6 @@ void ConstantOp::setPartTypes(TypeRange types) {
 
 double ConstantOp::getFlops() { return 0; }
 
-static Value scalarConstant(OpBuilder &builder, Location loc, Attribute value) {
-  return arith::ConstantOp::create(builder, loc, cast<TypedAttr>(value));
-}
-
 void ConstantOp::buildLinalg(OpBuilder &builder, Location loc,
                              ValueRange inputs, ValueRange outputs) {
   auto dense = cast<DenseElementsAttr>(getValue());

@@ -52,19 +52,6 @@ static Value convertInteger(OpBuilder &builder, Location loc, Value x, Type to,
   return arith::ExtSIOp::create(builder, loc, to, x);
 }
 
-// arith knows signless integers alone; the bits are the same.
-static Value castSign(OpBuilder &builder, Location loc, Value x, Type to) {
-  if (x.getType() == to)
-    return x;
-  return UnrealizedConversionCastOp::create(builder, loc, to, x).getResult(0);
-}
-
-static Type withoutSign(Type type) {
-  auto integer = dyn_cast<IntegerType>(type);
-  return integer ? IntegerType::get(type.getContext(), integer.getWidth())
-                 : type;
-}
-
 Value ConvertOp::buildScalar(OpBuilder &builder, Location loc,
                              ValueRange operands) {
   Value x = operands[0];

@@ -145,6 +145,28 @@ arith::FastMathFlags fastMath() {
          arith::FastMathFlags::contract | arith::FastMathFlags::arcp;
 }
 
+Type withoutSign(Type type) {
+  auto integer = dyn_cast<IntegerType>(type);
+  return integer ? IntegerType::get(type.getContext(), integer.getWidth())
+                 : type;
+}
+
+Value castSign(OpBuilder &builder, Location loc, Value scalar, Type to) {
+  if (scalar.getType() == to)
+    return scalar;
+  return UnrealizedConversionCastOp::create(builder, loc, to, scalar)
+      .getResult(0);
+}
+
+Value scalarConstant(OpBuilder &builder, Location loc, Attribute element) {
+  auto number = cast<TypedAttr>(element);
+  Type type = number.getType();
+  if (auto integer = dyn_cast<IntegerAttr>(element))
+    number = IntegerAttr::get(withoutSign(type), integer.getValue());
+  return castSign(builder, loc, arith::ConstantOp::create(builder, loc, number),
+                  type);
+}
+
 Value ScalarBuilder::constant(Type type, double value) {
   if (isa<FloatType>(type))
     return arith::ConstantOp::create(builder, loc,

@@ -100,6 +100,17 @@ struct FarPower {
   mlir::Value value, scale;
 };
 
+/// A type of arith's, which knows signless integers alone: of as many bits.
+mlir::Type withoutSign(mlir::Type type);
+
+/// A scalar of the same bits as an integer of another sign.
+mlir::Value castSign(mlir::OpBuilder &builder, mlir::Location loc,
+                     mlir::Value scalar, mlir::Type to);
+
+/// The scalar that an element of a constant holds, unsigned ones too.
+mlir::Value scalarConstant(mlir::OpBuilder &builder, mlir::Location loc,
+                           mlir::Attribute element);
+
 /// Exponents below this are shifted, and their powers scaled.
 inline constexpr double kFarExponent = -60, kFarShift = 44;
 inline constexpr double kFarScale = 7.781132241133797e-20; // e^-44
