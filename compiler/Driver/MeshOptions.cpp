@@ -144,9 +144,9 @@ static void addZeroOptions(CLI::App &command, CompileOptions &options) {
       ->check(CLI::Range(0, 64))
       ->type_name("N")
       ->default_str("1");
-  command.add_flag("--reshard-last", options.reshardLast,
-                   "with --zero 3, gather the unit that the forward needs last "
-                   "again for the backward, too");
+  command.add_flag(
+      "--reshard-last", options.reshardLast,
+      "with --zero 3, gather the forward's last unit again for the backward");
   command.add_flag("--no-reshard-after-forward", options.noReshardAfterForward,
                    "with --zero 3, keep the units that the forward has "
                    "gathered for the backward");
