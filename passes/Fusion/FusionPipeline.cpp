@@ -23,6 +23,7 @@ void buildFusionPipeline(OpPassManager &manager, const Target &target,
   manager.addPass(createCSEPass());
   manager.addPass(createKeepPoolPlacesPass());
   manager.addPass(createWidenProductsPass());
+  manager.addPass(createPadHeadsPass());
   if (target.runsThreadBlocks())
     manager.addPass(createRepeatCheapOpsPass());
   // From here on the values that exist are fixed: no pass may fold across

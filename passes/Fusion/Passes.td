@@ -338,6 +338,30 @@ def FoldRowSumsPass : Pass<"zc-fold-row-sums", "::mlir::ModuleOp"> {
   let dependentDialects = ["::zc::train::TrainDialect"];
 }
 
+def PadHeadsPass : Pass<"zc-pad-heads", "::mlir::ModuleOp"> {
+  let summary = "attention's keys and values as wide as one another, for libraries";
+  let description = [{
+    An attention that the target's library computes, whose values are not as wide as
+    its keys (DeepSeek's latent attention), gets zeros behind the narrower of them,
+    and a slice of its results. After --zc-localize, so that what ranks send one
+    another stays as it was.
+
+    ```mlir
+    %y, %s = train.attention %q, %k, %v {scale = 1.0 : f64}
+        : (tensor<2x8x4x12xf32>, tensor<2x8x4x12xf32>, tensor<2x8x4x8xf32>)
+        -> (tensor<2x8x4x8xf32>, tensor<2x4x8xf32>)
+    // becomes
+    %0 = train.pad %v {interior = array<i64: 0, 0, 0, 0>, low = array<i64: 0, 0, 0, 0>}
+        : (tensor<2x8x4x8xf32>) -> tensor<2x8x4x12xf32>
+    %1, %s = train.attention %q, %k, %0 {scale = 1.0 : f64} : ...
+    %y = train.slice %1 {offsets = array<i64: 0, 0, 0, 0>, strides = array<i64: 1, 1, 1, 1>}
+        : (tensor<2x8x4x12xf32>) -> tensor<2x8x4x8xf32>
+    ```
+  }];
+  let statistics = [Statistic<"numPadded", "num-padded", "Attentions padded">];
+  let dependentDialects = ["::zc::sched::SchedDialect", "::zc::train::TrainDialect"];
+}
+
 def WidenProductsPass : Pass<"zc-widen-products", "::mlir::ModuleOp"> {
   let summary = "compute in float32 what libraries do not in 16 bits";
   let description = [{

@@ -9,6 +9,7 @@
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/StateLookup.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/Import/CausalMask.h"
 #include "passes/Import/NarrowMask.h"
 #include "passes/Import/Passes.h"
 
@@ -25,49 +26,6 @@ namespace zc {
 
 namespace {
 
-/// Masked scores are so small that their exponential is 0 next to any other.
-constexpr double kHidden = -1e9;
-
-/// The meaning of a constant mask: it hides the scores after the diagonal
-/// (Causal), or it is of i1 and true where they are hidden, or where they are
-/// seen.
-enum class Mask { Causal, CausalHidden, CausalSeen, Other };
-
-/// Whether of a square matrix `isSeen` holds up to the diagonal, `isHidden`
-/// after it.
-template <typename Elements, typename Seen, typename Hidden>
-bool isLowerTriangle(const Elements &elements, int64_t columns, Seen isSeen,
-                     Hidden isHidden) {
-  int64_t index = 0;
-  return llvm::all_of(elements, [&](const auto &element) {
-    bool seen = index % columns <= index / columns;
-    ++index;
-    return seen ? isSeen(element) : isHidden(element);
-  });
-}
-
-Mask classify(DenseElementsAttr mask) {
-  ArrayRef<int64_t> shape = cast<ShapedType>(mask.getType()).getShape();
-  int64_t columns = shape[1];
-  if (shape[0] != columns)
-    return Mask::Other;
-  if (isa<FloatType>(mask.getElementType())) {
-    auto isZero = [](const APFloat &value) { return value.isZero(); };
-    auto hides = [](const APFloat &value) {
-      return value.convertToDouble() <= kHidden;
-    };
-    return isLowerTriangle(mask.getValues<APFloat>(), columns, isZero, hides)
-               ? Mask::Causal
-               : Mask::Other;
-  }
-  auto is = [](bool value) { return value; };
-  auto isNot = [](bool value) { return !value; };
-  auto values = mask.getValues<bool>();
-  return isLowerTriangle(values, columns, is, isNot)   ? Mask::CausalSeen
-         : isLowerTriangle(values, columns, isNot, is) ? Mask::CausalHidden
-                                                       : Mask::Other;
-}
-
 /// The parts of one attention: query, key, value [batch, heads, tokens, width]
 /// or without heads.
 struct Parts {
@@ -79,14 +37,6 @@ struct Parts {
   // else 0, [batch or 1, heads or 1, queries or 1, 1], or none.
   Value seeing = {};
 };
-
-std::optional<double> splatNumber(Value value) {
-  DenseElementsAttr constant;
-  if (!matchPattern(value, m_Constant(&constant)) || !constant.isSplat() ||
-      !isa<FloatType>(constant.getElementType()))
-    return std::nullopt;
-  return constant.getSplatValue<APFloat>().convertToDouble();
-}
 
 /// `value` without multiplications by constants, which go to `scale`.
 Value takeScale(Value value, double &scale) {
@@ -123,25 +73,6 @@ Value swapLast(OpBuilder &builder, Location loc, Value value, bool swap) {
   std::swap(permutation[rank - 2], permutation[rank - 1]);
   return transpose(builder, loc, value, permutation);
 }
-
-/// A value before it was broadcast, and the dims that its own became.
-struct Spread {
-  explicit Spread(Value value) : value(value) {
-    if (auto op = value.getDefiningOp<BroadcastOp>()) {
-      this->value = op.getInput();
-      dims = llvm::to_vector(op.getDims());
-    } else {
-      dims = llvm::to_vector(llvm::seq<int64_t>(0, typeOf(value).getRank()));
-    }
-  }
-
-  bool operator==(const Spread &other) const {
-    return value == other.value && dims == other.dims;
-  }
-
-  Value value;
-  SmallVector<int64_t> dims;
-};
 
 /// The mask of which `value` is the largest of each row, or null.
 Value findMaskOfLargest(Value value) {
@@ -228,9 +159,6 @@ private:
       return std::nullopt;
     parts.query = takeScale(product.getLhs(), parts.scale);
     Value key = takeScale(product.getRhs(), parts.scale);
-    int64_t width = typeOf(parts.query).getDimSize(rank - 1);
-    if (type.getDimSize(rank - 1) != width)
-      return std::nullopt;
     if (parts.seeing)
       parts.query = silenceBlind(builder, parts.query, parts.seeing);
     Location loc = op.getLoc();
@@ -243,15 +171,15 @@ private:
   Value takeCausalMask(Value scores, bool &causal) {
     Value unmasked = scores;
     if (auto sum = scores.getDefiningOp<AddOp>()) {
-      if (classifyMask(sum.getRhs()) == Mask::Causal)
+      if (masks.classify(sum.getRhs()) == MaskKind::Causal)
         unmasked = sum.getLhs();
-      else if (classifyMask(sum.getLhs()) == Mask::Causal)
+      else if (masks.classify(sum.getLhs()) == MaskKind::Causal)
         unmasked = sum.getRhs();
     } else if (auto select = scores.getDefiningOp<SelectOp>()) {
-      Mask mask = classifyMask(select.getCondition());
-      if (mask == Mask::CausalSeen && hides(select.getOnFalse()))
+      MaskKind mask = masks.classify(select.getCondition());
+      if (mask == MaskKind::CausalSeen && hides(select.getOnFalse()))
         unmasked = select.getOnTrue();
-      else if (mask == Mask::CausalHidden && hides(select.getOnTrue()))
+      else if (mask == MaskKind::CausalHidden && hides(select.getOnTrue()))
         unmasked = select.getOnFalse();
     }
     causal = unmasked != scores;
@@ -365,103 +293,6 @@ private:
     return false;
   }
 
-  static bool hides(Value value) {
-    std::optional<double> number = splatNumber(value);
-    return number && *number <= kHidden;
-  }
-
-  /// Classifies a [queries, keys] mask that is the same in all heads.
-  Mask classifyMask(Value value) {
-    int64_t rank = typeOf(value).getRank();
-    ArrayRef<int64_t> shape = typeOf(value).getShape().take_back(2);
-    if (auto spread = value.getDefiningOp<BroadcastOp>()) {
-      ArrayRef<int64_t> dims = spread.getDims();
-      int64_t count = dims.size();
-      if (count < 2 || dims[count - 2] != rank - 2 ||
-          dims[count - 1] != rank - 1)
-        return Mask::Other;
-      value = spread.getInput();
-    }
-    if (typeOf(value).getNumElements() != shape[0] * shape[1] ||
-        typeOf(value).getShape().take_back(2) != shape)
-      return Mask::Other;
-    while (auto view = value.getDefiningOp<ReshapeOp>())
-      value = view.getInput();
-    DenseElementsAttr data = constantData(value);
-    if (!data)
-      return classifyComputed(value);
-    if (!isa<FloatType>(data.getElementType()) &&
-        !data.getElementType().isInteger(1))
-      return Mask::Other;
-    auto [known, isNew] = masks.try_emplace(data, Mask::Other);
-    if (isNew) {
-      auto matrix = RankedTensorType::get(shape, data.getElementType());
-      known->second = classify(data.reshape(matrix));
-    }
-    return known->second;
-  }
-
-  /// Classifies a mask that compares positions, row < column, maybe with
-  /// numbers chosen by that. Masks are left so where they would be large
-  /// constants.
-  Mask classifyComputed(Value value) {
-    if (auto select = value.getDefiningOp<SelectOp>()) {
-      const Mask condition = classifyComputed(select.getCondition());
-      auto isZero = [](Value number) { return splatNumber(number) == 0.0; };
-      const bool isCausal =
-          (condition == Mask::CausalHidden && hides(select.getOnTrue()) &&
-           isZero(select.getOnFalse())) ||
-          (condition == Mask::CausalSeen && isZero(select.getOnTrue()) &&
-           hides(select.getOnFalse()));
-      return isCausal ? Mask::Causal : Mask::Other;
-    }
-    auto compare = value.getDefiningOp<CompareOp>();
-    if (!compare)
-      return Mask::Other;
-    const int64_t rank = typeOf(value).getRank();
-    std::optional<int64_t> left = countedDim(compare.getLhs()),
-                           right = countedDim(compare.getRhs());
-    if (rank < 2 || !left || !right || *left == *right ||
-        std::min(*left, *right) != rank - 2)
-      return Mask::Other;
-    const bool rowFirst = *left < *right;
-    StringRef predicate = compare.getPredicate();
-    if (predicate == (rowFirst ? "lt" : "gt"))
-      return Mask::CausalHidden;
-    return predicate == (rowFirst ? "ge" : "le") ? Mask::CausalSeen
-                                                 : Mask::Other;
-  }
-
-  /// The dim along which the elements are 0, 1, 2, ..., alike along all others.
-  std::optional<int64_t> countedDim(Value value) {
-    const Spread spread(value);
-    if (auto iota = spread.value.getDefiningOp<IotaOp>();
-        iota && iota.getStride() == 1)
-      return spread.dims.front();
-    DenseElementsAttr data = constantData(spread.value);
-    ArrayRef<int64_t> shape = typeOf(spread.value).getShape();
-    auto longest = std::max_element(shape.begin(), shape.end());
-    if (!data || !isa<IntegerType>(data.getElementType()) || shape.empty() ||
-        data.getNumElements() != *longest || *longest < 2)
-      return std::nullopt;
-    int64_t next = 0;
-    for (const APInt &element : data.getValues<APInt>())
-      if (element != next++)
-        return std::nullopt;
-    return spread.dims[size_t(longest - shape.begin())];
-  }
-
-  /// The elements of a constant, or of the constant state an argument is.
-  DenseElementsAttr constantData(Value value) {
-    DenseElementsAttr data;
-    if (matchPattern(value, m_Constant(&data)))
-      return data;
-    StateOp state = findState(value);
-    if (!state || state.getKind() != kConstant || !state.getValue())
-      return nullptr;
-    return dyn_cast<DenseElementsAttr>(*state.getValue());
-  }
-
   /// [batch, heads, tokens, width] to [batch, tokens, heads, width] or back;
   /// without heads there is one.
   static Value moveHeads(OpBuilder &builder, Location loc, Value value) {
@@ -479,10 +310,13 @@ private:
     Value value = moveHeads(builder, loc, parts.value);
     ArrayRef<int64_t> shape = typeOf(query).getShape();
     auto sums = withShape(query.getType(), {shape[0], shape[2], shape[1]});
-    auto attention = AttentionOp::create(
-        builder, loc, query.getType(), sums, query, key, value, parts.mask,
-        builder.getF64FloatAttr(parts.scale),
-        parts.causal ? builder.getUnitAttr() : UnitAttr());
+    auto results =
+        withShape(query.getType(), {shape[0], shape[1], shape[2],
+                                    typeOf(value).getShape().back()});
+    auto attention =
+        AttentionOp::create(builder, loc, results, sums, query, key, value,
+                            parts.mask, builder.getF64FloatAttr(parts.scale),
+                            parts.causal ? builder.getUnitAttr() : UnitAttr());
     Value result = attention.getResult();
     if (typeOf(op.getResult()).getRank() == 4)
       result = moveHeads(builder, loc, result);
@@ -492,7 +326,7 @@ private:
     op.erase();
   }
 
-  DenseMap<Attribute, Mask> masks;
+  CausalMasks masks;
 };
 
 } // namespace

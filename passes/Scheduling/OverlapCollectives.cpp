@@ -56,6 +56,8 @@ private:
   bool isMovable(unsigned index) const;
   bool outlives(Value operand, unsigned exchange) const;
   void keepOrder();
+  std::vector<bool> findLateGrowth() const;
+  int64_t countGrowth(unsigned index) const;
   void orderUpdates();
   unsigned findBlock(unsigned index);
   void groupGathers();
@@ -236,9 +238,58 @@ void Overlap::orderUpdates() {
   }
 }
 
-/// Ops without dependences and recomputed ops keep their order, for memory's
-/// sake; gradients that are kept for all come before the ops that read them.
+/// Whether an op takes the time that a transfer hides behind.
+static bool isBlock(FusedOp op) {
+  return op.getLibrary() || llvm::any_of(op.getBody().front(), [](auto &inner) {
+           return isa<AttentionOp, AttentionGradOp>(inner);
+         });
+}
+
+/// The bytes of an op's results less those of the operands that nobody reads
+/// behind it.
+int64_t Overlap::countGrowth(unsigned index) const {
+  FusedOp op = nodes[index].op;
+  int64_t bytes = 0;
+  for (Value result : op.getResults())
+    bytes += sched::getByteSize(cast<ShapedType>(result.getType()));
+  llvm::SmallDenseSet<Operation *> freed;
+  for (Value operand : op.getInputs()) {
+    Operation *producer = getTensorRoot(operand).getDefiningOp();
+    if (!producer || !freed.insert(producer).second)
+      continue;
+    ArrayRef<unsigned> readers = nodes[numbers.lookup(producer)].successors;
+    if (*std::max_element(readers.begin(), readers.end()) == index)
+      bytes -= sched::getByteSize(cast<ShapedType>(operand.getType()));
+  }
+  return bytes;
+}
+
+/// The ops that make what the forward has kept larger (16 bits that become 32,
+/// zeros behind the elements) where the backward reads it: products stand
+/// between what they read and themselves. Before their turn there would be more
+/// to keep.
+std::vector<bool> Overlap::findLateGrowth() const {
+  std::vector<int> producer(nodes.size(), -1);
+  for (unsigned index = 0; index < nodes.size(); ++index)
+    for (unsigned reader : nodes[index].successors)
+      producer[reader] = std::max(producer[reader], int(index));
+  std::vector<bool> found(nodes.size());
+  int block = -1; // the last one before
+  for (unsigned index = 0; index < nodes.size(); ++index) {
+    const bool takesTime = isBlock(nodes[index].op);
+    found[index] = !takesTime && producer[index] >= 0 &&
+                   producer[index] < block && countGrowth(index) > 0;
+    if (takesTime && !nodes[index].isCollective)
+      block = int(index);
+  }
+  return found;
+}
+
+/// Ops without dependences, recomputed ops and those that make kept values
+/// larger keep their order, for memory's sake; gradients that are kept for all
+/// come before the ops that read them.
 void Overlap::keepOrder() {
+  const std::vector<bool> growsLate = findLateGrowth();
   std::optional<unsigned> before, amongRoles;
   SmallVector<unsigned> kept;
   for (unsigned index = 0; index < nodes.size(); ++index) {
@@ -251,6 +302,7 @@ void Overlap::keepOrder() {
     if (nodes[index].isCollective)
       continue;
     bool isFree = op->hasAttr(kRecomputedAttr) || isOfBackward(op) ||
+                  (growsLate[index] && nodes[index].turn == index) ||
                   nodes[index].numMissing == 0;
     if (op->hasAttr(kLateAttr))
       for (unsigned other : kept)
@@ -264,13 +316,6 @@ void Overlap::keepOrder() {
     if (nodes[index].turn == index)
       before = index;
   }
-}
-
-/// Whether an op takes the time that a transfer hides behind.
-static bool isBlock(FusedOp op) {
-  return op.getLibrary() || llvm::any_of(op.getBody().front(), [](auto &inner) {
-           return isa<AttentionOp, AttentionGradOp>(inner);
-         });
 }
 
 /// The first block that needs what a node makes: keys and values that are

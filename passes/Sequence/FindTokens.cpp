@@ -222,8 +222,7 @@ private:
     if (!dividesKeys)
       return "whole";
     const bool ordered = isOrdered(getOperation());
-    if (attention == "gather" || hasMaskOfQueries(op) ||
-        (attention == "auto" && !hasKeysOfQueries(op)))
+    if (attention == "gather" || (attention == "auto" && !canGoRound(op)))
       return ordered ? "gather=zigzag" : "gather";
     return ordered ? "ring=zigzag" : "ring";
   }
@@ -240,9 +239,6 @@ private:
     auto type = cast<RankedTensorType>(op->getOperand(0).getType());
     const int64_t heads = type.getDimSize(kHeads);
     const bool dividesKeys = this->dividesKeys(op, tokens);
-    if (StringRef(attention).starts_with("ring") && hasMaskOfQueries(op))
-      return op->emitError("has a mask of queries and keys, which no ring of "
-                           "ranks hands on; --sp-attention gather divides it");
     const bool divides = heads % (headParts * parts) == 0;
     // Tokens that have changed places are for rings alone.
     if (divides && !isOrdered(getOperation()) &&

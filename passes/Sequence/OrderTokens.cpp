@@ -15,6 +15,7 @@
 #include "passes/Analysis/OpWords.h"
 #include "passes/Autodiff/ProgramBuilder.h"
 #include "passes/Sequence/ExchangeCost.h"
+#include "passes/Sequence/PartMasks.h"
 #include "passes/Sequence/Passes.h"
 #include "passes/Sequence/TokenDims.h"
 
@@ -48,13 +49,7 @@ public:
   }
 
   /// Whether keys can go round; --zc-find-tokens names those that cannot.
-  bool hasRing() {
-    bool masked = false;
-    program->walk([&](Operation *op) {
-      masked |= isAttention(op) && hasMaskOfQueries(op);
-    });
-    return !masked && tokens.getUnfused().get().empty();
-  }
+  bool hasRing() const { return tokens.getUnfused().get().empty(); }
 
   /// Why the order of the tokens must stay; empty: it need not.
   std::string findObstacle() {
@@ -81,7 +76,10 @@ public:
     return why;
   }
 
-  void run() {
+  /// Changes the places of tokens; `gathersKeys`: attention reads all keys, in
+  /// the model's order.
+  void run(bool gathersKeys) {
+    SmallVector<Mask> masks = findMasks(gathersKeys);
     SmallVector<DimOf> sources;
     for (BlockArgument argument : program.getArguments())
       collect(argument, sources);
@@ -91,6 +89,8 @@ public:
           collect(result, sources);
     for (const DimOf &source : sources)
       reorder(source);
+    for (const Mask &mask : masks)
+      orderMask(mask);
     Operation *end = program.getBody().front().getTerminator();
     OpBuilder builder(end);
     for (OpOperand &use : end->getOpOperands()) {
@@ -130,6 +130,33 @@ private:
     return false;
   }
 
+  /// A mask of keys whose order differs from that of the keys.
+  struct Mask {
+    AttentionOp attention;
+    bool isOrdered; // as the tokens that it is computed from
+  };
+
+  SmallVector<Mask> findMasks(bool gathersKeys) {
+    SmallVector<Mask> masks;
+    program.walk([&](AttentionOp op) {
+      if (!op.getMask())
+        return;
+      const bool isOrdered = tokens.isMarked({op.getMask(), kMaskKeys});
+      if (isOrdered == gathersKeys)
+        masks.push_back({op, isOrdered});
+    });
+    return masks;
+  }
+
+  void orderMask(Mask mask) {
+    OpBuilder builder(mask.attention);
+    Value ordered = gather(builder, mask.attention.getMask(), kMaskKeys,
+                           /*inverse=*/mask.isOrdered);
+    // Stages of a pipeline are told by nodes.
+    ordered.getDefiningOp()->setLoc(mask.attention.getLoc());
+    mask.attention.getMaskMutable().assign(ordered);
+  }
+
   /// Each rank has its tokens of a result: the host that reads them all puts
   /// them back.
   void keepOrder(unsigned result, int64_t dim) {
@@ -153,8 +180,9 @@ private:
     int64_t count = op.getQuery().getType().getDimSize(kTokens);
     if (!op.getCausal())
       return "an attention is not causal: its work is even as it is";
-    if (op.getMask())
-      return "an attention has a mask beside the causal one";
+    if (hasMaskOfQueries(op))
+      return "an attention has a mask of queries and keys beside the causal "
+             "one";
     if (count % (2 * parts) != 0)
       return std::to_string(count) + " tokens do not divide in " +
              std::to_string(2 * parts) + " chunks, two for each rank";
@@ -235,6 +263,9 @@ struct OrderTokens : public impl::OrderTokensPassBase<OrderTokens> {
     getOperation()->setAttr(
         kTokenPartsAttr,
         IntegerAttr::get(IntegerType::get(&getContext(), 64), parts));
+    if (StringRef(attention).starts_with("ring"))
+      for (auto program : getOperation().getOps<func::FuncOp>())
+        partMasks(program);
     if (attention == "ulysses" || attention == "ring=contiguous")
       return;
     SmallVector<std::unique_ptr<TokenOrderer>> orderers;
@@ -259,7 +290,7 @@ struct OrderTokens : public impl::OrderTokensPassBase<OrderTokens> {
       return;
     }
     for (auto &orderer : orderers)
-      orderer->run();
+      orderer->run(/*gathersKeys=*/attention == "gather");
     if (!orderers.empty())
       getOperation()->setAttr(kTokenOrderAttr,
                               StringAttr::get(&getContext(), kZigzag));

@@ -58,9 +58,10 @@ private:
 
   AttentionOp build(Value query, const Block &block, bool causal) {
     SmallVector<int64_t> sums(shapeOf(attention.getLogSumExp()));
-    sums[2] = shapeOf(query)[kTokens];
+    SmallVector<int64_t> results(shapeOf(attention.getResult()));
+    sums[2] = results[kTokens] = shapeOf(query)[kTokens];
     return AttentionOp::create(
-        builder, loc, query.getType(),
+        builder, loc, withShape(attention.getResult().getType(), results),
         withShape(attention.getLogSumExp().getType(), sums), query, block.key,
         block.value, block.mask, attention.getScaleAttr(),
         causal ? builder.getUnitAttr() : UnitAttr());
@@ -136,12 +137,12 @@ private:
     const bool causal = attention.getCausal();
     Value query = attention.getQuery();
     Block next = rotate(block);
-    Rows rows = attend(query, whole(block), causal);
+    Rows rows = attend(query, whole(block, 0), causal);
     for (int64_t turns = 1; turns < group.ranks; ++turns) {
       block = next;
       if (turns + 1 < group.ranks)
         next = rotate(block);
-      Rows more = attend(query, whole(block), false);
+      Rows more = attend(query, whole(block, turns), false);
       rows = causal ? add(rows, where(beganBefore(turns), more))
                     : add(rows, more, block.mask ? turns : 0);
     }
@@ -153,7 +154,7 @@ private:
   Rows goZigzag(Block block) {
     Value query = attention.getQuery();
     Block next = rotate(block);
-    Rows own = attend(query, whole(block), true);
+    Rows own = attend(query, whole(block, 0), true);
     Rows early{half(own.result, 1, false), half(own.logSumExp, 2, false)};
     Rows late{half(own.result, 1, true), half(own.logSumExp, 2, true)};
     Value first = half(query, 1, false), second = half(query, 1, true);
@@ -162,11 +163,8 @@ private:
       if (turns + 1 < group.ranks)
         next = rotate(block);
       Value before = beganBefore(turns);
-      Block all = whole(block);
-      Block low{half(all.key, 1, false), half(all.value, 1, false), {}};
-      Block chosen{choose(before, low.key, half(all.key, 1, true)),
-                   choose(before, low.value, half(all.value, 1, true)),
-                   {}};
+      Block all = whole(block, turns), low = half(all, false);
+      Block chosen = choose(before, low, half(all, true));
       Rows one = attend(choose(before, first, second), low, false);
       Rows other = attend(second, chosen, false);
       early = add(early, where(before, one));
@@ -269,7 +267,7 @@ private:
     if (block.mask)
       rows.grad = gradOfBlock();
     Block next = rotate(block);
-    ValueRange first = build(rows, whole(block), causal);
+    ValueRange first = build(rows, whole(block, 0), causal);
     Value queryGrad = wide(first[0]);
     block.keyGrad = keys.sum(builder, first[1]);
     block.valueGrad = values.sum(builder, first[2]);
@@ -284,7 +282,7 @@ private:
       if (causal)
         seen.logSumExp = choose(beganBefore(turns), rows.logSumExp,
                                 number(rows.logSumExp, kSeesNothing));
-      ValueRange terms = build(seen, whole(block), false);
+      ValueRange terms = build(seen, whole(block, turns), false);
       addTo(queryGrad, terms[0]);
       addGrads(block, terms[1], terms[2]);
     }
@@ -322,7 +320,7 @@ private:
     Queries rows = getQueries();
     Queries first = halfOf(rows, false), second = halfOf(rows, true);
     Block next = rotate(block);
-    ValueRange own = build(rows, whole(block), true);
+    ValueRange own = build(rows, whole(block, 0), true);
     Value early = wide(half(own[0], 1, false));
     Value late = wide(half(own[0], 1, true));
     block.keyGrad = keys.sum(builder, own[1]);
@@ -335,11 +333,8 @@ private:
       if (turns + 1 < group.ranks)
         next = rotate(block);
       Value before = beganBefore(turns);
-      Block all = whole(block);
-      Block low{half(all.key, 1, false), half(all.value, 1, false), {}};
-      Block chosen{choose(before, low.key, half(all.key, 1, true)),
-                   choose(before, low.value, half(all.value, 1, true)),
-                   {}};
+      Block all = whole(block, turns), low = half(all, false);
+      Block chosen = choose(before, low, half(all, true));
       ValueRange one = build(chooseRows(before, first, second), low, false);
       ValueRange other = build(second, chosen, false);
       addTo(early, where(before, one[0]));

@@ -127,7 +127,8 @@ def OrderTokensPass : Pass<"zc-order-tokens", "::mlir::ModuleOp"> {
     change places where they and their positions come in, and back where they go
     out, but in outputs that the host puts together: there `train.token_order` says
     that it puts them back. Only if nobody but causal attention sees the order of the tokens; on the
-    programs that gradients are built from.
+    programs that gradients are built from. For a ring, a causal mask joined with one
+    of keys, as of padded samples, is taken apart before.
 
     ```mlir
     %0 = train.gather %table, %ids {dim = 0 : i64} : (...) -> tensor<4x8x16xf32>

@@ -1,7 +1,28 @@
-//===- RankAttention.cpp - masks of a rank's queries and all keys ---------===//
+//===- RankAttention.cpp - a rank's keys and masks, and those of all ------===//
 #include "passes/Sequence/RankAttention.h"
 
 namespace zc::attention {
+
+Value PartAttention::gather(const RepeatedOperand &operand) {
+  Value part = operand.getSource();
+  SmallVector<int64_t> shape(shapeOf(part)), row(shape);
+  row.insert(row.begin(), 1);
+  Value own = reshape(builder, loc, part, row);
+  row[0] = group.ranks;
+  Value all = ofPass(
+      dist::AllGatherOp::create(builder, loc, withShape(part.getType(), row),
+                                own, group.axes, 0, dist::kActivations));
+  if (!operand.isRepeated() && !isZigzag()) {
+    shape[kTokens] *= group.ranks;
+    all = transpose(builder, loc, all, {1, 0, 2, 3, 4});
+    return reshape(builder, loc, all, shape);
+  }
+  SmallVector<Value> parts;
+  for (int64_t rank = 0; rank < group.ranks; ++rank)
+    parts.push_back(operand.repeat(
+        builder, reshape(builder, loc, cut(all, 0, group.ranks, rank), shape)));
+  return concat(isZigzag() ? inOrder(parts) : parts, kTokens);
+}
 
 Value PartAttention::maskOfAll(Value mask, bool causal) {
   if (!causal)
@@ -9,6 +30,34 @@ Value PartAttention::maskOfAll(Value mask, bool causal) {
   const int64_t queries = shapeOf(op->getOperand(0))[kTokens];
   Value last = reshape(builder, loc, ownPlaces(queries), {1, 1, queries, 1});
   return mask ? addMasks(mask, hiddenBehind(last, mask)) : last;
+}
+
+Value PartAttention::cameFrom(int64_t turns) {
+  Value own = group.coordinate();
+  if (turns == 0)
+    return own;
+  // The ranks are a ring: before rank 0 comes the last.
+  Value before = SubOp::create(builder, loc, own, number(own, double(turns)));
+  Value around =
+      AddOp::create(builder, loc, before, number(before, double(group.ranks)));
+  return SelectOp::create(builder, loc, own.getType(), beganBefore(turns),
+                          before, around);
+}
+
+Value PartAttention::columnsOf(Value mask, int64_t turns) {
+  SmallVector<int64_t> shape(shapeOf(mask));
+  const int64_t ranks = group.ranks;
+  shape[kMaskKeys] /= ranks;
+  SmallVector<int64_t> parts(shape);
+  parts.insert(parts.begin() + kMaskKeys, ranks);
+  Value byRank = reshape(builder, loc, mask, parts);
+  parts[kMaskKeys] = 1;
+  Value columns = ofPass(
+      GatherOp::create(builder, loc, withShape(mask.getType(), parts), byRank,
+                       reshape(builder, loc, cameFrom(turns), {1}),
+                       builder.getI64IntegerAttr(kMaskKeys),
+                       builder.getI64IntegerAttr(0), IntegerAttr()));
+  return reshape(builder, loc, columns, shape);
 }
 
 Value PartAttention::ownPlaces(int64_t tokens) {

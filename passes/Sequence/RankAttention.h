@@ -48,7 +48,7 @@ protected:
   }
 
   /// The rank's value goes to the next one; its own comes from the one before.
-  Value rotate(Value value) { return value ? ofPass(send(value)) : value; }
+  Value rotate(Value value) { return ofPass(send(value)); }
 
   Value send(Value value) {
     return dist::SendReceiveOp::create(builder, loc, value.getType(), value,
@@ -71,10 +71,22 @@ protected:
     return sum;
   }
 
-  /// Only a mask over keys goes with them.
+  /// The keys and values of the rank before. A mask over keys goes with them;
+  /// a mask of queries and keys stays: each rank has its queries' rows.
   Block rotate(const Block &block) {
-    return {rotate(block.key), rotate(block.value), rotate(block.mask)};
+    const bool travels = block.mask && !isOfQueries(block.mask);
+    return {rotate(block.key), rotate(block.value),
+            travels ? rotate(block.mask) : block.mask};
   }
+
+  static bool isOfQueries(Value mask) { return shapeOf(mask)[2] != 1; }
+
+  /// The rank from which a block has gone `turns` ranks far.
+  Value cameFrom(int64_t turns);
+
+  /// The columns of a mask [batch, heads, queries, all keys] that belong to the
+  /// block that has gone `turns` ranks far; they differ from rank to rank.
+  Value columnsOf(Value mask, int64_t turns);
 
   /// Whether the block that has gone `turns` ranks far began at a rank before
   /// this one, and not behind it.
@@ -118,27 +130,7 @@ protected:
 
   /// All ranks' parts of keys, or values, in the order of the tokens, repeated
   /// for queries that share them behind the wire.
-  Value gather(const RepeatedOperand &operand) {
-    Value part = operand.getSource();
-    SmallVector<int64_t> shape(shapeOf(part)), row(shape);
-    row.insert(row.begin(), 1);
-    Value own = reshape(builder, loc, part, row);
-    row[0] = group.ranks;
-    Value all = ofPass(
-        dist::AllGatherOp::create(builder, loc, withShape(part.getType(), row),
-                                  own, group.axes, 0, dist::kActivations));
-    if (!operand.isRepeated() && !isZigzag()) {
-      shape[kTokens] *= group.ranks;
-      all = transpose(builder, loc, all, {1, 0, 2, 3, 4});
-      return reshape(builder, loc, all, shape);
-    }
-    SmallVector<Value> parts;
-    for (int64_t rank = 0; rank < group.ranks; ++rank)
-      parts.push_back(operand.repeat(
-          builder,
-          reshape(builder, loc, cut(all, 0, group.ranks, rank), shape)));
-    return concat(isZigzag() ? inOrder(parts) : parts, kTokens);
-  }
+  Value gather(const RepeatedOperand &operand);
 
   /// The chunks of the tokens, of which each rank has two, in their order.
   SmallVector<Value> inOrder(ArrayRef<Value> parts) {
@@ -219,10 +211,27 @@ protected:
   bool isGathered() const { return mode().starts_with("gather"); }
   bool isZigzag() const { return mode().ends_with(kZigzag); }
 
-  /// A block with what its keys and values are repeated for.
-  Block whole(const Block &block) {
+  /// A block that has gone `turns` ranks far, with what its keys and values are
+  /// repeated for.
+  Block whole(const Block &block, int64_t turns) {
+    const bool cuts = block.mask && isOfQueries(block.mask);
     return {keys.repeat(builder, block.key),
-            values.repeat(builder, block.value), block.mask};
+            values.repeat(builder, block.value),
+            cuts ? columnsOf(block.mask, turns) : block.mask};
+  }
+
+  /// The first or second half of a block's keys, values and mask.
+  Block half(const Block &block, bool second) {
+    return {half(block.key, kTokens, second),
+            half(block.value, kTokens, second),
+            block.mask ? half(block.mask, kMaskKeys, second) : Value()};
+  }
+
+  Block choose(Value condition, const Block &onTrue, const Block &onFalse) {
+    return {choose(condition, onTrue.key, onFalse.key),
+            choose(condition, onTrue.value, onFalse.value),
+            onTrue.mask ? choose(condition, onTrue.mask, onFalse.mask)
+                        : Value()};
   }
 
   Operation *op;

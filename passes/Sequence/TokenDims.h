@@ -12,6 +12,8 @@ namespace zc {
 
 /// Dims of queries, keys and results [batch, tokens, heads, width].
 constexpr int64_t kTokens = 1, kHeads = 2;
+/// The dim of a mask [batch, heads, queries, keys] that counts keys.
+constexpr int64_t kMaskKeys = 3;
 
 /// train.attention or its gradient.
 bool isAttention(mlir::Operation *op);
@@ -28,8 +30,8 @@ bool hasMaskOfQueries(mlir::Operation *attention);
 /// Whether queries and keys are of the same tokens, by their number.
 bool hasKeysOfQueries(mlir::Operation *attention);
 
-/// Whether a rank's part of an attention's tokens can get the others' a part at
-/// a time: queries and keys are as many, and no mask is of both.
+/// Whether it is worth while that keys go round: queries and keys are as many,
+/// and no mask of both, of which ranks have rows of all keys, is held anyhow.
 bool canGoRound(mlir::Operation *attention);
 
 /// Whether --zc-order-tokens has put a module's tokens in order.

@@ -12,7 +12,9 @@ def make_attention(path, mask="causal", dropout=False, tail=(),
                    memory=0, joins_heads=False, convolutions=()):
     """Attention of two heads, 6 wide, between two layers; tail: the nodes from
     "last" to "y", or none. Masks: causal; window: a query sees itself and three
-    before it; padding: of keys, by finite numbers, of one sample all; none.
+    before it; padding: of keys, by finite numbers, of one sample all; padded:
+    causal, and of keys where an input "seen" [8, TOKENS] is 0, by finite numbers
+    as transformers exports it; padded-infinite: by minus infinity; none.
     tokens_first: x is [tokens, samples, width]. drops_weights: dropout behind
     the softmax. bias: added to scores; "learned": by distances, as T5's;
     "slopes": a head's times the distance, not trained, as ALiBi's. memory: keys
@@ -22,7 +24,7 @@ def make_attention(path, mask="causal", dropout=False, tail=(),
     draw = np.random.default_rng(1)
     later = np.triu(np.ones((TOKENS, TOKENS), bool), 1)
     hidden = {"causal": later, "none": np.zeros_like(later),
-              "window": later | np.tril(np.ones_like(later), -4)}.get(mask)
+              "window": later | np.tril(np.ones_like(later), -4)}.get(mask, later)
     if mask == "padding":
         hidden = draw.random(size=(8, 1, 1, TOKENS)) < 0.3
         hidden[3] = True
@@ -74,7 +76,17 @@ def make_attention(path, mask="causal", dropout=False, tail=(),
             nodes[-1] = ("Transpose", [f"{name}1"], f"{name}2", {"perm": order})
             nodes.append(("Reshape", [f"{name}2", {
                 "q": "heads_in", "k": "keys_in", "v": "values_in"}[name]], name))
-    added = {"": "mask", "learned": "bias", "slopes": "slopes"}[bias]
+    if mask.startswith("padded"):
+        arrays.update(earlier=~later, of_keys=np.array([8, 1, 1, TOKENS]),
+                      zero=np.float32(0), lowest=np.float32(
+                          -np.inf if "infinite" in mask
+                          else np.finfo(np.float32).min))
+        nodes += [("Cast", ["seen"], "kept", {"to": TensorProto.BOOL}),
+                  ("Reshape", ["kept", "of_keys"], "kept_keys"),
+                  ("And", ["earlier", "kept_keys"], "shown"),
+                  ("Where", ["shown", "zero", "lowest"], "padding")]
+    added = {"": "padding" if mask.startswith("padded") else "mask",
+             "learned": "bias", "slopes": "slopes"}[bias]
     nodes += [("Gather", ["table", "buckets"], "biases", {"axis": 0}),
               ("Transpose", ["biases"], "bias", {"perm": [2, 0, 1]}),
               ("MatMul", ["q", "k"], "s0"), ("Mul", ["s0", "scale"], "s1"),
@@ -107,7 +119,10 @@ def make_attention(path, mask="causal", dropout=False, tail=(),
                                        else [8, length, WIDTH]),
          *([helper.make_tensor_value_info("z", TensorProto.FLOAT,
                                           [8, memory, WIDTH])]
-           if memory else [])],
+           if memory else []),
+         *([helper.make_tensor_value_info("seen", TensorProto.INT64,
+                                          [8, TOKENS])]
+           if mask.startswith("padded") else [])],
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
         [numpy_helper.from_array(np.asarray(value), name)
          for name, value in arrays.items() if name in read])

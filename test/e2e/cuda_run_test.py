@@ -13,6 +13,11 @@ from zctest import Fixture, ZcTest, read_log
 
 FAKE = os.environ["ZC_FAKE_CUDA"]
 HAS_NCCL = os.environ["ZC_FAKE_NCCL"] == "1"
+MODES = {**{mode: ("--mesh", "sp=2", "--sp-attention", mode)
+            for mode in ("ring", "ring=contiguous", "gather", "ulysses")},
+         "inside tp": ("--mesh", "tp=2", "--sequence-parallel", "on"),
+         "inside tp, kept": ("--mesh", "tp=2", "--sequence-parallel",
+                             "on=kept")}
 
 
 class Fake(ZcTest):
@@ -147,26 +152,42 @@ class Losses(Fake):
             self.assertEqual(sum(sizes), steps * sum(
                 role["sent_bytes"] for role in comm["roles"]))
 
-    def test_divided_tokens(self):
-        """Attention whose tokens ranks divide, and residuals' inside tp."""
+    def check_divided(self, name, modes):
+        """The losses of one rank of a CPU. Ranks of one GPU exchange through
+        the host, those of two by NCCL."""
         one = self.folder / "one.zca"
-        self.zc("compile", Fixture("llama").model, "-o", one,
-                *Fixture("llama").compile_options("adamw"))
-        self.zc(*self.command("llama", one, 4))
+        self.zc("compile", Fixture(name).model, "-o", one,
+                *Fixture(name).compile_options("adamw"))
+        self.zc(*self.command(name, one, 4))
         expected = [line["loss"] for line in read_log(self.log)]
-        for gpus, options in (
-                ("1", ("--mesh", "sp=2", "--sp-attention", "ring")),
-                ("2", ("--mesh", "sp=2", "--sp-attention", "ring=contiguous")),
-                ("1", ("--mesh", "sp=2", "--sp-attention", "gather")),
-                ("2", ("--mesh", "tp=2", "--sequence-parallel", "on"))):
+        for gpus, mode in modes:
             if gpus == "2" and not HAS_NCCL:
                 continue
-            with self.subTest(options=options):
-                self.run_fixture("llama", self.artifact("llama", *options), 4,
+            with self.subTest(name=name, mode=mode):
+                self.run_fixture(name, self.artifact(name, *MODES[mode]), 4,
                                  "--local-ranks", "2", ZC_FAKE_CUDA_GPUS=gpus)
                 np.testing.assert_allclose(
                     [line["loss"] for line in read_log(self.log)], expected,
                     5e-6)
+
+    def test_divided_tokens(self):
+        """Attention whose tokens ranks divide, with queries that share keys,
+        and residuals' inside tp."""
+        self.check_divided("llama", (
+            ("1", "ring"), ("2", "ring=contiguous"), ("1", "gather"),
+            ("2", "ulysses"), ("2", "inside tp"), ("1", "inside tp, kept")))
+
+    def test_divided_tokens_with_padding(self):
+        self.check_divided("bert", (
+            ("2", "ring"), ("1", "gather"), ("1", "ulysses"),
+            ("2", "inside tp")))
+
+    def test_divided_tokens_in_16_bits(self):
+        for mode in ("ring", "ring=contiguous", "gather", "ulysses",
+                     "inside tp"):
+            with self.subTest(mode):
+                self.check_precision("llama", "bf16", 0.1, MODES[mode],
+                                     ("--local-ranks", "2"))
 
     def test_pipeline(self):
         """Roles share a code object; where they share a GPU too, messages go

@@ -24,7 +24,8 @@ CHOSEN = "|".join([
     "llama (dp=2,tp=2,sp=2-gather-zero3)",
     "bert (sp=2-auto-zero0|dp=2,tp=2,sp=2-auto-zero1|sp=4-auto-zero3)",
     "bert (sp=4-ring=contiguous-zero1|sp=2-gather-zero0|pp=2,sp=2-auto-zero1)",
-    "llama (pp=2,dp=2,sp=2-ring=zigzag-zero1|pp=2,sp=4-ring=contiguous-zero3)"])
+    "llama (pp=2,dp=2,sp=2-ring=zigzag-zero1|pp=2,sp=4-ring=contiguous-zero3)",
+    "padded (tp=2,sp=2-ring=zigzag-zero3|pp=2,sp=2-ring=contiguous-zero0)"])
 
 
 class Matrix(unittest.TestCase):
@@ -35,7 +36,7 @@ class Matrix(unittest.TestCase):
              os.environ["ZC_BIN_DIR"], "--steps", "4", "--only",
              f"^({CHOSEN})$"], text=True, capture_output=True, timeout=300)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertRegex(done.stdout, r"^24 meshes as one rank")
+        self.assertRegex(done.stdout, r"^26 meshes as one rank")
 
 
 class Sequences(ZcTest):
@@ -285,27 +286,38 @@ class Sequences(ZcTest):
         self.assertEqual(kinds, own + 2 * turn + ["block", "block"] + own +
                          3 * turn)
 
+    def kept(self, script, mesh, *options, **sizes):
+        """Bytes that a layer keeps for the backward."""
+        peaks = []
+        for layers in (2, 4):
+            model = self.write_large(script, layers=layers, width=128, heads=4,
+                                     length=256, batch=2, vocabulary=128,
+                                     **sizes)
+            artifact = self.folder / "l.zca"
+            self.zc("compile", model, "-o", artifact, "--init", "normal:0.02",
+                    "--loss", "softmax-cross-entropy", "--optimizer", "sgd",
+                    "--mesh", mesh, "--verify", "off", *options)
+            peaks.append(json.loads(self.zc("inspect", artifact, "--memory",
+                                            "--json"))["memory"]["activations"])
+        return (peaks[1] - peaks[0]) / 2
+
     def test_layers_keep_a_part_of_the_tokens(self):
-        # Bytes that a layer keeps for the backward, of 2 and 4 layers.
-        kept = {}
-        for mesh in ("tp=1", "tp=2", "tp=4", "sp=4"):
-            peaks = []
-            for layers in (2, 4):
-                model = self.write_large(layers=layers, width=128, heads=4,
-                                         length=256, batch=2, vocabulary=128)
-                artifact = self.folder / "l.zca"
-                self.zc("compile", model, "-o", artifact, "--init",
-                        "normal:0.02", "--loss", "softmax-cross-entropy",
-                        "--optimizer", "sgd", "--mesh", mesh,
-                        *{"tp=1": [], "sp=4": ["--sp-attention", "ring"]}.get(
-                            mesh, ["--sequence-parallel", "on"]))
-                peaks.append(json.loads(self.zc(
-                    "inspect", artifact, "--memory", "--json")
-                )["memory"]["activations"])
-            kept[mesh] = peaks[1] - peaks[0]
-        for mesh, ranks in (("tp=2", 2), ("tp=4", 4), ("sp=4", 4)):
-            self.assertAlmostEqual(kept[mesh] * ranks / kept["tp=1"], 1,
-                                   delta=0.02)
+        for script, sizes, options, divided in (
+                ("large_gpt.py", {}, (), ("tp=2", "tp=4", "sp=4")),
+                ("large_gpt.py", {}, ("--precision", "bf16"), ("tp=2",)),
+                # Products and attention in float32, between conversions.
+                ("large_gpt.py", {}, ("--precision", "bf16", "--cpu-arch",
+                                      "x86-64-v3"), ("tp=2",)),
+                ("large_llama.py", {"key_heads": 2, "inner": 320},
+                 ("--precision", "bf16"), ("tp=2",))):
+            whole = self.kept(script, "tp=1", *options, **sizes)
+            for mesh in divided:
+                mode = (("--sp-attention", "ring") if mesh == "sp=4" else
+                        ("--sequence-parallel", "on"))
+                with self.subTest(script=script, options=options, mesh=mesh):
+                    self.assertAlmostEqual(
+                        self.kept(script, mesh, *mode, *options, **sizes) *
+                        int(mesh[-1]) / whole, 1, delta=0.02)
 
     def test_zigzag_results_come_in_order(self):
         tokens = np.load(Fixture("gpt").data)["input_ids"][:4]

@@ -11,7 +11,8 @@ LogicalResult AttentionOp::verify() {
   RankedTensorType type = getQuery().getType();
   if (failed(verifyAttention(*this, type, getKey().getType(),
                              getValue().getType(), getCausal(), getMask())) ||
-      failed(verifyType(*this, "result", getResult().getType(), type)))
+      failed(verifyType(*this, "result", getResult().getType(),
+                        attentionResultType(type, getValue().getType()))))
     return failure();
   return verifyTypeOrPrecision(*this, "log_sum_exp", getLogSumExp().getType(),
                                logSumExpType(type));
@@ -27,12 +28,7 @@ public:
         type(op.getQuery().getType()) {}
 
   SmallVector<Value> ofResult(Value grad) {
-    auto gradOp = AttentionGradOp::create(
-        builder, loc, type, op.getKey().getType(), op.getValue().getType(),
-        op.getQuery(), op.getKey(), op.getValue(), op.getResult(),
-        op.getLogSumExp(), grad, op.getMask(), op.getScaleAttr(),
-        op.getCausalAttr());
-    return gradOp->getResults();
+    return build(op.getValue(), op.getResult(), grad);
   }
 
   /// With p = softmax(scale q k^T) they are scale p k and scale p^T q, row by
@@ -51,10 +47,18 @@ public:
                                     op.getScaleAttr(), op.getCausalAttr());
     Value weighted = MulOp::create(builder, loc, op.getQuery(), weight);
     return {MulOp::create(builder, loc, mean.getResult(), weight),
-            ofResult(weighted)[2], Value()};
+            build(op.getKey(), mean.getResult(), weighted)[2], Value()};
   }
 
 private:
+  SmallVector<Value> build(Value value, Value result, Value grad) {
+    auto gradOp = AttentionGradOp::create(
+        builder, loc, type, op.getKey().getType(), value.getType(),
+        op.getQuery(), op.getKey(), value, result, op.getLogSumExp(), grad,
+        op.getMask(), op.getScaleAttr(), op.getCausalAttr());
+    return gradOp->getResults();
+  }
+
   AttentionOp op;
   OpBuilder &builder;
   Location loc;
@@ -107,8 +111,11 @@ ShardingRule AttentionOp::getShardingRule() {
 }
 
 double AttentionOp::getFlops() {
-  return 2 * attentionProductFlops(getQuery().getType(), getKey().getType(),
-                                   getCausal() || saysLastKeys(getMask()));
+  const bool isPartial = getCausal() || saysLastKeys(getMask());
+  return attentionProductFlops(getQuery().getType(), getKey().getType(),
+                               isPartial) +
+         attentionProductFlops(getResult().getType(), getKey().getType(),
+                               isPartial);
 }
 
 void AttentionOp::buildLinalg(OpBuilder &builder, Location loc,

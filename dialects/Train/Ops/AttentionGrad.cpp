@@ -8,26 +8,32 @@ namespace zc::train {
 LogicalResult AttentionGradOp::verify() {
   RankedTensorType type = getQuery().getType();
   RankedTensorType key = getKey().getType();
-  if (failed(verifyAttention(*this, type, key, getValue().getType(),
-                             getCausal(), getMask())) ||
-      failed(verifyType(*this, "result", getResult().getType(), type)) ||
+  RankedTensorType value = getValue().getType();
+  if (failed(verifyAttention(*this, type, key, value, getCausal(), getMask())))
+    return failure();
+  RankedTensorType result = attentionResultType(type, value);
+  if (failed(verifyType(*this, "result", getResult().getType(), result)) ||
       failed(verifyTypeOrPrecision(*this, "log_sum_exp",
                                    getLogSumExp().getType(),
                                    logSumExpType(type))) ||
-      failed(verifyType(*this, "grad", getGrad().getType(), type)) ||
+      failed(verifyType(*this, "grad", getGrad().getType(), result)) ||
       failed(verifyType(*this, "query_grad", getQueryGrad().getType(), type)) ||
       failed(verifyType(*this, "key_grad", getKeyGrad().getType(), key)))
     return failure();
-  return verifyType(*this, "value_grad", getValueGrad().getType(), key);
+  return verifyType(*this, "value_grad", getValueGrad().getType(), value);
 }
 
 ShardingRule AttentionGradOp::getShardingRule() {
   return attentionShardingRule(*this, /*mask=*/6);
 }
 
+// Scores, the gradients of queries and keys; those of weights and of values.
 double AttentionGradOp::getFlops() {
-  return 5 * attentionProductFlops(getQuery().getType(), getKey().getType(),
-                                   getCausal() || saysLastKeys(getMask()));
+  const bool isPartial = getCausal() || saysLastKeys(getMask());
+  return 3 * attentionProductFlops(getQuery().getType(), getKey().getType(),
+                                   isPartial) +
+         2 * attentionProductFlops(getResult().getType(), getKey().getType(),
+                                   isPartial);
 }
 
 namespace {

@@ -42,10 +42,12 @@ LogicalResult verifyAttention(Operation *op, RankedTensorType query,
            << query << ", expected [batch, queries, heads, width]";
   ArrayRef<int64_t> shape = query.getShape();
   int64_t keys = key.getRank() == 4 ? key.getDimSize(1) : shape[1];
-  RankedTensorType expected =
-      withShape(query, {shape[0], keys, shape[2], shape[3]});
-  if (failed(verifyType(op, "key", key, expected)) ||
-      failed(verifyType(op, "value", value, expected)))
+  auto ofKeys = [&](int64_t width) {
+    return withShape(query, {shape[0], keys, shape[2], width});
+  };
+  const int64_t width = value.getRank() == 4 ? value.getDimSize(3) : shape[3];
+  if (failed(verifyType(op, "key", key, ofKeys(shape[3]))) ||
+      failed(verifyType(op, "value", value, ofKeys(width))))
     return failure();
   if (causal && keys != shape[1])
     return op->emitOpError("is causal with ")
@@ -109,6 +111,12 @@ ShardingRule attentionShardingRule(Operation *op, unsigned mask) {
 
 bool saysLastKeys(Value mask) {
   return mask && getElementTypeOrSelf(mask.getType()).isInteger(64);
+}
+
+RankedTensorType attentionResultType(RankedTensorType query,
+                                     RankedTensorType value) {
+  ArrayRef<int64_t> shape = query.getShape();
+  return withShape(query, {shape[0], shape[1], shape[2], value.getDimSize(3)});
 }
 
 double attentionProductFlops(RankedTensorType query, RankedTensorType key,

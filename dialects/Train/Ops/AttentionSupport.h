@@ -9,6 +9,10 @@ namespace zc::train {
 /// The type of `log_sum_exp` for a query's type.
 mlir::RankedTensorType logSumExpType(mlir::RankedTensorType query);
 
+/// The type of the result for a query's and a value's, which have four dims.
+mlir::RankedTensorType attentionResultType(mlir::RankedTensorType query,
+                                           mlir::RankedTensorType value);
+
 /// Checks that query, key and value fit one another.
 mlir::LogicalResult verifyAttention(mlir::Operation *op,
                                     mlir::RankedTensorType query,
@@ -32,7 +36,8 @@ ShardingRule attentionShardingRule(mlir::Operation *op, unsigned mask);
 /// is no mask that is added; null: no.
 bool saysLastKeys(mlir::Value mask);
 
-/// Floating-point operations of one product of queries and keys. Where
+/// Floating-point operations of one product of queries and keys, or, with the
+/// type of results as `query`, of weights and values. Where
 /// `isPartial`, by a causal mask or by the queries' last keys, as many as ranks
 /// that divide the queries have on average.
 double attentionProductFlops(mlir::RankedTensorType query,

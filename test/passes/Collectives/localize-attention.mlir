@@ -54,3 +54,18 @@ module attributes {train.token_order = "zigzag"} {
     return %result : tensor<2x16x3x6xf32>
   }
 }
+
+// -----
+
+// Tests that of a mask of queries and keys each rank has its queries' rows, of
+// which it takes the columns of the keys that have come to it.
+// CHECK-LABEL: func.func @rows_of_a_mask
+// CHECK-NOT: dist.send_receive {{.*}}tensor<1x1x2x8xf32>
+// CHECK: %[[ROWS:.*]] = train.reshape %{{.*}} -> tensor<1x1x2x4x2xf32>
+// CHECK-COUNT-4: train.gather %[[ROWS]], %{{.*}} {{{.*}}dim = 3 : i64{{.*}}} : (tensor<1x1x2x4x2xf32>, tensor<1xi64>) -> tensor<1x1x2x1x2xf32>
+func.func @rows_of_a_mask(
+    %x: tensor<2x8x3x6xf32> {train.input = "x", train.batch_dim = 0 : i64},
+    %mask: tensor<1x1x8x8xf32>) -> tensor<2x8x3x6xf32> {
+  %result, %sums = train.attention %x, %x, %x, %mask {scale = 1.0 : f64} : (tensor<2x8x3x6xf32>, tensor<2x8x3x6xf32>, tensor<2x8x3x6xf32>, tensor<1x1x8x8xf32>) -> (tensor<2x8x3x6xf32>, tensor<2x3x8xf32>)
+  return %result : tensor<2x8x3x6xf32>
+}

@@ -298,22 +298,27 @@ static void addChannelSums(std::vector<OpCase> &cases) {
 
 static void addAttention(std::vector<OpCase> &cases) {
   auto add = [&](const std::string &queries, const std::string &keys,
+                 const std::string &values, const std::string &results,
                  const std::string &sums, const std::string &attrs) {
     std::string q = "tensor<" + queries + "xf64>",
-                k = "tensor<" + keys + "xf64>";
+                k = "tensor<" + keys + "xf64>",
+                v = "tensor<" + values + "xf64>",
+                r = "tensor<" + results + "xf64>";
     std::string sum = "tensor<" + sums + "xf64>",
-                three = q + ", " + k + ", " + k;
+                three = q + ", " + k + ", " + v;
     cases.push_back({"train.attention %0, %1, %2 {scale = 0.7 : f64" + attrs +
-                     "} : (" + three + ") -> (" + q + ", " + sum + ")"});
+                     "} : (" + three + ") -> (" + r + ", " + sum + ")"});
     // Probabilities are exp(scores - sums): neither huge nor tiny.
     cases.push_back({"train.attention_grad %0, %1, %2, %3, %4, %5 {scale = 0.7 "
                      ": f64" +
-                         attrs + "} : (" + three + ", " + q + ", " + sum +
-                         ", " + q + ") -> (" + three + ")",
+                         attrs + "} : (" + three + ", " + r + ", " + sum +
+                         ", " + r + ") -> (" + three + ")",
                      {{}, {}, {}, {}, {1, 2}}});
   };
-  add("2x4x2x3", "2x4x2x3", "2x2x4", ", causal");
-  add("2x3x4x2", "2x5x4x2", "2x4x3", "");
+  add("2x4x2x3", "2x4x2x3", "2x4x2x3", "2x4x2x3", "2x2x4", ", causal");
+  add("2x3x4x2", "2x5x4x2", "2x5x4x2", "2x3x4x2", "2x4x3", "");
+  // Values that are not as wide as keys.
+  add("2x4x2x3", "2x4x2x3", "2x4x2x5", "2x4x2x5", "2x2x4", ", causal");
 }
 
 static void addLosses(std::vector<OpCase> &cases) {

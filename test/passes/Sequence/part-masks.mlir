@@ -1,0 +1,67 @@
+// RUN: zc-opt %s --zc-order-tokens="parts=2 attention=ring=contiguous" --canonicalize --split-input-file | FileCheck %s
+// RUN: zc-opt %s --zc-order-tokens="parts=2 attention=gather" --canonicalize --split-input-file | FileCheck %s --check-prefix=STAYS
+
+// Tests that a causal mask and the padding of keys come apart for a ring. The
+// scores of queries that see no key are lost in a finite number: these get the
+// mean of the values, with its gradients.
+// CHECK-LABEL: func.func @finite
+// CHECK-SAME: %[[X:.*]]: tensor<2x4x3x6xf32>{{.*}}, %[[SEEN:.*]]: tensor<2x4xi1>
+// CHECK-DAG: %[[HIDDEN:.*]] = train.constant dense<0xFF800000> : tensor<2x1x1x4xf32>
+// CHECK-DAG: %[[ZERO:.*]] = train.constant dense<0.000000e+00> : tensor<2x1x1x4xf32>
+// CHECK-DAG: %[[KEYS:.*]] = train.{{broadcast|reshape}} %[[SEEN]] {{.*}}-> tensor<2x1x1x4xi1>
+// CHECK: %[[MASK:.*]] = train.select %[[KEYS]], %[[ZERO]], %[[HIDDEN]]
+// CHECK: train.reduce "min" {{.*}}tensor<2x1x4x4xf32>) -> tensor<2x1x4xf32>
+// CHECK: %[[OUT:.*]], %{{.*}} = train.attention %[[X]], %[[X]], %[[X]], %[[MASK]] {causal, scale = 5.000000e-01 : f64}
+// CHECK: %[[SLOPE:.*]] = train.sub
+// CHECK: %[[SAME:.*]] = train.stop_gradient %[[SLOPE]]
+// CHECK: train.sub %[[SLOPE]], %[[SAME]]
+// CHECK: train.add %[[OUT]]
+// STAYS-LABEL: func.func @finite
+// STAYS-NOT: causal
+func.func @finite(%x: tensor<2x4x3x6xf32> {train.input = "x", train.batch_dim = 0 : i64}, %seen: tensor<2x4xi1>) -> tensor<2x4x3x6xf32> {
+  %earlier = train.constant dense<[[true, false, false, false], [true, true, false, false], [true, true, true, false], [true, true, true, true]]> : tensor<4x4xi1>
+  %zero = train.constant dense<0.0> : tensor<2x1x4x4xf32>
+  %lowest = train.constant dense<-3.40282347E+38> : tensor<2x1x4x4xf32>
+  %0 = train.broadcast %earlier {dims = array<i64: 2, 3>} : (tensor<4x4xi1>) -> tensor<2x1x4x4xi1>
+  %1 = train.broadcast %seen {dims = array<i64: 0, 3>} : (tensor<2x4xi1>) -> tensor<2x1x4x4xi1>
+  %2 = train.and %0, %1 : (tensor<2x1x4x4xi1>, tensor<2x1x4x4xi1>) -> tensor<2x1x4x4xi1>
+  %mask = train.select %2, %zero, %lowest : (tensor<2x1x4x4xi1>, tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>) -> tensor<2x1x4x4xf32>
+  %result, %sums = train.attention %x, %x, %x, %mask {scale = 0.5 : f64} : (tensor<2x4x3x6xf32>, tensor<2x4x3x6xf32>, tensor<2x4x3x6xf32>, tensor<2x1x4x4xf32>) -> (tensor<2x4x3x6xf32>, tensor<2x3x4xf32>)
+  return %result : tensor<2x4x3x6xf32>
+}
+
+// -----
+
+// Tests that nothing is added where the scores are minus infinity: queries that
+// see no key get zeros.
+// CHECK-LABEL: func.func @infinite
+// CHECK: train.attention {{.*}} {causal, scale = 5.000000e-01 : f64}
+// CHECK-NEXT: return
+func.func @infinite(%x: tensor<2x4x3x6xf32> {train.input = "x", train.batch_dim = 0 : i64}, %seen: tensor<2x4xi1>) -> tensor<2x4x3x6xf32> {
+  %earlier = train.constant dense<[[true, false, false, false], [true, true, false, false], [true, true, true, false], [true, true, true, true]]> : tensor<4x4xi1>
+  %zero = train.constant dense<0.0> : tensor<2x1x4x4xf32>
+  %lowest = train.constant dense<0xFF800000> : tensor<2x1x4x4xf32>
+  %0 = train.broadcast %earlier {dims = array<i64: 2, 3>} : (tensor<4x4xi1>) -> tensor<2x1x4x4xi1>
+  %1 = train.broadcast %seen {dims = array<i64: 0, 3>} : (tensor<2x4xi1>) -> tensor<2x1x4x4xi1>
+  %2 = train.and %0, %1 : (tensor<2x1x4x4xi1>, tensor<2x1x4x4xi1>) -> tensor<2x1x4x4xi1>
+  %mask = train.select %2, %zero, %lowest : (tensor<2x1x4x4xi1>, tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>) -> tensor<2x1x4x4xf32>
+  %result, %sums = train.attention %x, %x, %x, %mask {scale = 0.5 : f64} : (tensor<2x4x3x6xf32>, tensor<2x4x3x6xf32>, tensor<2x4x3x6xf32>, tensor<2x1x4x4xf32>) -> (tensor<2x4x3x6xf32>, tensor<2x3x4xf32>)
+  return %result : tensor<2x4x3x6xf32>
+}
+
+// -----
+
+// Tests that a mask which hides earlier keys too stays one of queries and keys.
+// CHECK-LABEL: func.func @window
+// CHECK-NOT: causal
+func.func @window(%x: tensor<2x4x3x6xf32> {train.input = "x", train.batch_dim = 0 : i64}, %seen: tensor<2x4xi1>) -> tensor<2x4x3x6xf32> {
+  %near = train.constant dense<[[true, false, false, false], [true, true, false, false], [false, true, true, false], [false, false, true, true]]> : tensor<4x4xi1>
+  %zero = train.constant dense<0.0> : tensor<2x1x4x4xf32>
+  %lowest = train.constant dense<0xFF800000> : tensor<2x1x4x4xf32>
+  %0 = train.broadcast %near {dims = array<i64: 2, 3>} : (tensor<4x4xi1>) -> tensor<2x1x4x4xi1>
+  %1 = train.broadcast %seen {dims = array<i64: 0, 3>} : (tensor<2x4xi1>) -> tensor<2x1x4x4xi1>
+  %2 = train.and %0, %1 : (tensor<2x1x4x4xi1>, tensor<2x1x4x4xi1>) -> tensor<2x1x4x4xi1>
+  %mask = train.select %2, %zero, %lowest : (tensor<2x1x4x4xi1>, tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>) -> tensor<2x1x4x4xf32>
+  %result, %sums = train.attention %x, %x, %x, %mask {scale = 0.5 : f64} : (tensor<2x4x3x6xf32>, tensor<2x4x3x6xf32>, tensor<2x4x3x6xf32>, tensor<2x1x4x4xf32>) -> (tensor<2x4x3x6xf32>, tensor<2x3x4xf32>)
+  return %result : tensor<2x4x3x6xf32>
+}
