@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
@@ -74,9 +75,12 @@ Status allow(int rules, const std::string &path, uint64_t inFolder,
   rule.allowed_access = S_ISDIR(info.st_mode) ? inFolder : ofFile;
   rule.parent_fd = place.get();
   if (::syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &rule,
-                0) != 0)
-    return errnoError("--sandbox: '" + path + "'");
-  return Status();
+                0) == 0)
+    return Status();
+  // A pipe is in no file system that Landlock knows: it is not shut either.
+  return errno == EBADFD && S_ISFIFO(info.st_mode)
+             ? Status()
+             : errnoError("--sandbox: '" + path + "'");
 }
 
 Result<int> makeRules(const SandboxPaths &paths) {
@@ -132,6 +136,30 @@ std::vector<std::string> systemPaths() {
   return paths;
 }
 
+int descriptorOf(const std::string &path) {
+  const fs::path place = fs::path(path).lexically_normal();
+  const std::string folder = place.parent_path(), name = place.filename();
+  const std::string own = strCat("/proc/", ::getpid(), "/fd");
+  int number = -1;
+  const char *end = name.data() + name.size();
+  const bool isNumber =
+      std::from_chars(name.data(), end, number).ptr == end && !name.empty();
+  const bool isHere =
+      folder == "/dev/fd" || folder == "/proc/self/fd" || folder == own;
+  return isNumber && isHere ? number : -1;
+}
+
+/// Leaves nothing of a descriptor, or reading alone.
+static void narrowInherited(int number, bool isRead, bool isWritten) {
+  if (isWritten ||
+      (isRead && (::fcntl(number, F_GETFL) & O_ACCMODE) == O_RDONLY))
+    return;
+  const Descriptor again(
+      isRead ? ::open(strCat("/proc/self/fd/", number).c_str(), O_RDONLY) : -1);
+  if (again.get() < 0 || ::dup2(again.get(), number) < 0)
+    ::close(number);
+}
+
 void closeInherited(const SandboxPaths &paths) {
   const fs::path folder = "/proc/self/fd";
   std::vector<int> inherited;
@@ -145,12 +173,12 @@ void closeInherited(const SandboxPaths &paths) {
       inherited.push_back(number);
   }
   for (int number : inherited) {
-    const std::string name = folder / std::to_string(number);
-    const bool isRead = std::find(paths.read.begin(), paths.read.end(), name) !=
-                            paths.read.end() &&
-                        (::fcntl(number, F_GETFL) & O_ACCMODE) == O_RDONLY;
-    if (!isRead)
-      ::close(number);
+    auto isNamedIn = [&](const std::vector<std::string> &names) {
+      return std::any_of(names.begin(), names.end(), [&](const auto &name) {
+        return descriptorOf(name) == number;
+      });
+    };
+    narrowInherited(number, isNamedIn(paths.read), isNamedIn(paths.write));
   }
 }
 

@@ -22,9 +22,14 @@ struct SandboxPaths {
 /// The libraries of the system and of zc, and what tells of cores and memory.
 std::vector<std::string> systemPaths();
 
+/// The descriptor that a path names by its number, as "/dev/fd/7",
+/// "/proc/self/fd/7" and "/proc/PID/fd/7" of this process do; -1: none.
+int descriptorOf(const std::string &path);
+
 /// Closes the descriptors above standard error that this process was started
-/// with, whatever they lead to, but for those that `paths` reads by their
-/// numbers ("/proc/self/fd/7"). Called before connections are opened.
+/// with, whatever they lead to, but for those that `paths` names by their
+/// numbers. Those that are only read can be used for nothing else afterwards.
+/// Called before connections are opened.
 void closeInherited(const SandboxPaths &paths);
 
 /// Shuts this thread, and all that it starts, into a sandbox for good. Called

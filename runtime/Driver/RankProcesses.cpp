@@ -31,6 +31,13 @@ int HeldSignals::await(std::chrono::milliseconds time) const {
 
 bool RankEnd::isKilled() const { return WIFSIGNALED(status); }
 
+bool RankEnd::isStopped() const {
+  if (isKilled())
+    return false;
+  const int signal = WEXITSTATUS(status) - 128;
+  return signal == SIGINT || signal == SIGTERM || signal == SIGHUP;
+}
+
 int RankEnd::code() const {
   return isKilled() ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }

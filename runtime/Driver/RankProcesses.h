@@ -39,6 +39,9 @@ struct RankEnd {
 
   bool isSound() const { return status == 0; }
   bool isKilled() const;
+  /// Whether it ended by itself because a signal had asked it to stop: whoever
+  /// sent it to this rank alone, all ranks stop together and save.
+  bool isStopped() const;
   /// The exit code, or 128 and the signal.
   int code() const;
   /// "rank 2 (process 4711) was killed by signal 9 (Killed)".

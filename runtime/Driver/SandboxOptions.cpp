@@ -39,6 +39,11 @@ Status addFolder(const std::string &path, SandboxPaths &paths) {
 Status addLog(const std::string &path, SandboxPaths &paths) {
   if (path.empty() || path == kStandardOutput)
     return Status();
+  // One that is open already, as the shell has it.
+  if (descriptorOf(path) >= 0) {
+    paths.write.push_back(path);
+    return Status();
+  }
   // The artifact's code may have left a link where it could write.
   const int log = ::open(path.c_str(),
                          O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC |

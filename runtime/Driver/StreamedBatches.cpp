@@ -55,11 +55,11 @@ StreamedBatches::open(World &world, const plan::Manifest &manifest) {
       new StreamedBatches(world, manifest, std::move(*inputs)));
   Result<bool> read = result->read();
   ZC_RETURN_IF_ERROR(world.agree(ownFailure(read.status())));
-  if (!*read)
+  if (!*read && !result->signal())
     return world.agree(makeError(
         StatusCode::InvalidArgument, "--data -: ", kName, " ended after ",
         result->leftOver, " samples; a step takes ", manifest.batch()));
-  result->isFresh = true;
+  result->isFresh = *read;
   return result;
 }
 

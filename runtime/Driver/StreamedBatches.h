@@ -16,7 +16,8 @@ Status ownFailure(const Status &status);
 
 class StreamedBatches {
 public:
-  /// All ranks: waits for the first batch of a step of the artifact's.
+  /// All ranks: waits for the first batch of a step of the artifact's. A signal
+  /// may end that; no batch has come then, and signal() says which it was.
   static Result<std::unique_ptr<StreamedBatches>>
   open(World &world, const plan::Manifest &manifest);
 
@@ -30,7 +31,7 @@ public:
 
   /// Where it has ended: how many samples that fill no batch are left over.
   int64_t left() const { return leftOver; }
-  /// The signal for which the first rank waits no longer, or 0.
+  /// The signal for which the first rank waits no longer, or 0; on all ranks.
   int signal() const { return int(stoppedBy); }
 
 private:

@@ -225,7 +225,7 @@ Outcome Supervisor::waitForRanks(RankProcesses &ranks) {
   while (true) {
     while (std::optional<RankEnd> end = ranks.takeEnd()) {
       outcome.code = std::max(outcome.code, end->code());
-      if (end->isSound())
+      if (end->isSound() || end->isStopped())
         continue;
       outcome.killed += end->isKilled();
       if (explains(*end, outcome.cause))
@@ -275,9 +275,10 @@ Result<int> Supervisor::run() {
   ZC_RETURN_IF_ERROR(prepare());
   for (int64_t restart = 0;; ++restart) {
     ZC_ASSIGN_OR_RETURN(Outcome outcome, runOnce(restart));
-    if (outcome.code == 0 || outcome.signal)
-      return outcome.signal && outcome.cause ? 128 + outcome.signal
-                                             : outcome.code;
+    if (!outcome.cause) // done, or one rank was asked to stop, and told all
+      return outcome.code;
+    if (outcome.signal)
+      return 128 + outcome.signal;
     const std::string what = outcome.cause->describe();
     if (outcome.cause->code() == kWrongUsage)
       return kWrongUsage;

@@ -21,8 +21,8 @@ struct SupervisorOptions {
 };
 
 /// Runs the ranks to their end. Returns the exit code: 0, 1, 2 where they say
-/// that they were used wrongly, or 128 and the signal that asked to stop, which
-/// is handed on to them.
+/// that they were used wrongly, or 128 and the signal that asked to stop: this
+/// process, which hands it on to them, or one of them, which tells the others.
 Result<int> supervise(const SupervisorOptions &options);
 
 } // namespace zc

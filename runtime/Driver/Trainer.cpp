@@ -12,6 +12,11 @@ static double secondsSince(Trainer::Clock::time_point start) {
   return std::chrono::duration<double>(Trainer::Clock::now() - start).count();
 }
 
+/// Standard output may be for those who read the log.
+std::FILE *Trainer::streamOfLines() const {
+  return options.log == kStandardOutput ? stderr : stdout;
+}
+
 void Trainer::startProgress() {
   ProgressOptions shown;
   shown.firstStep = firstStep + 1;
@@ -22,8 +27,7 @@ void Trainer::startProgress() {
       stream ? 0 : double(state.batch) / double(state.samples);
   shown.samplesPerStep = state.batch;
   shown.tokensPerSample = inside().data()->tokensPerSample();
-  // Standard output is then for those who read the log.
-  shown.stream = options.log == kStandardOutput ? stderr : stdout;
+  shown.stream = streamOfLines();
   shown.quiet = options.quiet;
   shown.silent = !world.isFirst();
   progress.emplace(shown);
@@ -406,6 +410,11 @@ Status Trainer::measureLimits() {
 void Trainer::summarize() {
   double seconds = secondsSince(start);
   int64_t steps = state.step - firstStep;
+  if (steps == 0 && stoppedBy() && state.step < total) {
+    progress->summarize(strCat("stopped before step ", state.step + 1, " of ",
+                               total, ": no step was done"));
+    return;
+  }
   if (steps == 0) {
     progress->summarize(strCat("nothing to do: the run ends behind step ",
                                total, ", and step ", state.step, " is done"));
@@ -438,7 +447,8 @@ void Trainer::summarize() {
 Result<int> train(const TrainOptions &options, const Rank &rank) {
   Trainer trainer(options, rank);
   ZC_RETURN_IF_ERROR(trainer.prepare());
-  ZC_RETURN_IF_ERROR(trainer.run());
+  if (!trainer.stoppedBy())
+    ZC_RETURN_IF_ERROR(trainer.run());
   return trainer.stoppedBy();
 }
 

@@ -30,6 +30,8 @@ public:
       : options(options), rank(rank), world(rank.world),
         checkpoints(options.checkpoint), replicas(replicaOptions(options)) {}
 
+  /// Readies the first step. If stoppedBy() is a signal afterwards, the run has
+  /// ended already.
   Status prepare();
   Status run();
   /// The signal that all ranks have agreed to stop for, or 0.
@@ -41,6 +43,7 @@ private:
   Status checkWritten();
   Status openFiles();
   Status openStream();
+  void endBeforeSamples();
   Status openData();
   Status prepareSession();
   void hear(bool isWarning, const std::string &text);
@@ -61,6 +64,7 @@ private:
   Status decideTotal();
   void tellBefore();
   void tellOfCopies();
+  std::FILE *streamOfLines() const;
   void startProgress();
   Status openOutputs();
   std::string bestMetric() const {

@@ -66,6 +66,8 @@ Status Trainer::prepare() {
   ZC_RETURN_IF_ERROR(openSession());
   if (options.data == kStandardInput)
     ZC_RETURN_IF_ERROR(openStream());
+  if (stopped)
+    return Status();
   ZC_RETURN_IF_ERROR(world.agree(openFiles()));
   const HeldOut *heldOut = inside().evalData();
   Alike alike = listAlike(options, inside().data()->source(),
@@ -253,7 +255,19 @@ Status Trainer::openStream() {
                       "ones, which have not arrived; give --data a file");
   ZC_RETURN_IF_ERROR(world.agree(sound));
   ZC_ASSIGN_OR_RETURN(stream, StreamedBatches::open(world, manifest));
+  stopped = stream->signal();
+  if (stopped && world.isFirst())
+    endBeforeSamples();
   return Status();
+}
+
+/// The last line of a run that was stopped before it had anything to train on.
+/// What it would have read and written has not been opened yet.
+void Trainer::endBeforeSamples() {
+  ProgressOptions shown;
+  shown.stream = streamOfLines();
+  Progress(shown).summarize(
+      "stopped before the first step: no batch had arrived on standard input");
 }
 
 Status Trainer::openData() {

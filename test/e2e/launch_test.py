@@ -203,6 +203,22 @@ class Launch(ZcTest):
                 self.assertGreater(step, size)
                 self.assertNotIn("restart", err)
 
+    def test_one_rank_is_told_to_stop(self):
+        """All ranks save and stop together, which is no reason to restart."""
+        artifact = self.compile_ranks("--mesh", "dp=2")
+        for number, code in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
+            size = lines_in(self.log)
+            launcher = start("launch", "-n", 2, "--max-restarts", 3, artifact,
+                             *self.options(10 ** 6), "--resume")
+            self.wait_until("steps", lambda: lines_in(self.log) > size + 50,
+                            launcher)
+            os.kill(ranks_of(launcher)[1], number)
+            _, err = launcher.communicate(timeout=60)
+            self.assertEqual(launcher.returncode, code, err)
+            self.assertNotRegex(err, "restart|error")
+            self.assertEqual(latest_step(self.ckpt).name,
+                             f"step-{lines_in(self.log)}")
+
     def test_ranks_that_are_left(self):
         """An artifact for 4, 2 and 1 ranks: what dies is not replaced."""
         meshes = ("--mesh", "dp=4", "--mesh", "dp=2", "--mesh", "dp=1")

@@ -1,8 +1,12 @@
 #!/usr/bin/env python3
 """Samples that arrive on standard input: records of .npy arrays."""
+import fcntl
 import io
 import signal
+import struct
 import subprocess
+import termios
+import time
 import unittest
 
 import numpy as np
@@ -120,6 +124,46 @@ class End(Stream):
         self.assertEqual(latest_step(folder).name, "step-1")
         for pipe in (process.stdin, process.stdout, process.stderr):
             pipe.close()
+
+
+    def start_and_send(self, command, sent):
+        """Once all that was sent has been read, and more is waited for."""
+        process = subprocess.Popen(
+            [str(BIN / "zc"), *map(str, command)], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=False)
+        self.addCleanup(process.kill)
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            self.addCleanup(pipe.close)
+        process.stdin.write(sent)
+        process.stdin.flush()
+        end = time.monotonic() + 60
+        while struct.unpack("i", fcntl.ioctl(process.stdin, termios.FIONREAD,
+                                             bytes(4)))[0]:
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)
+        return process
+
+    def test_terminated_before_the_first_batch(self):
+        """Nothing is wrong with a run that is asked to stop then."""
+        ranks = self.compile(self.fixture, "sgd", "--mesh", "dp=2",
+                             name="ranks.zca")
+        folder = self.folder / "ckpt"
+        self.run_(self.bytes(self.batch), "--steps", 1, "--checkpoint", folder)
+        for artifact, begin, *more in (
+                (self.artifact, ["run"]), (ranks, ["run"], "--local-ranks", 2),
+                (ranks, ["launch", "-n", 2])):
+            with self.subTest(begin=begin, more=more):
+                process = self.start_and_send(
+                    [*begin, artifact, "--data", "-", "--steps", 9,
+                     "--checkpoint", folder, "--resume", *more], self.bytes(3))
+                process.send_signal(signal.SIGTERM)
+                process.wait(timeout=60)
+                error = process.stderr.read().decode()
+                self.assertEqual(process.returncode, 143, error)
+                self.assertNotIn("error", error)
+                self.assertIn("stopped before the first step",
+                              process.stdout.read().decode().splitlines()[-1])
+                self.assertEqual(latest_step(folder).name, "step-1")
 
 
 class Wrong(Stream):

@@ -271,6 +271,34 @@ class Sandbox(ZcTest):
         self.zc("run", self.artifact, "--data", folder, "--steps", 2,
                 "--sandbox")
 
+    def test_files_named_by_their_descriptors(self):
+        """As shells hand them on: /dev/fd/N, open for reading or for both."""
+        plain = self.folder / "plain.jsonl"
+        self.zc("run", self.artifact, "--data", self.fixture.data, "--steps", 3,
+                "--log", plain)
+        with (open(self.artifact, "rb") as artifact,
+              open(self.fixture.data, "r+b") as data,
+              open(self.log, "w+b") as log):
+            given = [file.fileno() for file in (artifact, data, log)]
+            for folder in ("/dev/fd", "/proc/self/fd"):
+                names = [f"{folder}/{number}" for number in given]
+                code, out, err = run(
+                    "run", names[0], "--data", names[1], "--log", names[2],
+                    "--steps", 3, "--sandbox", pass_fds=given)
+                self.assertEqual(code, 0, out + err)
+                self.assertEqual([line["loss"] for line in read_log(self.log)],
+                                 [line["loss"] for line in read_log(plain)])
+
+    def test_log_into_a_pipe(self):
+        reader, writer = os.pipe()
+        code, out, err = run(
+            "run", self.artifact, "--data", self.fixture.data, "--steps", 3,
+            "--log", f"/dev/fd/{writer}", "--sandbox", pass_fds=[writer])
+        os.close(writer)
+        with open(reader) as lines:
+            self.assertEqual(code, 0, out + err)
+            self.assertEqual(len(lines.readlines()), 3)
+
     def test_what_its_code_has_written_opens_nothing(self):
         """Links, and options of a checkpoint."""
         self.numbers_of(self.artifact, "--sandbox")
