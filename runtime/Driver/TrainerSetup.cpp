@@ -262,7 +262,7 @@ Status Trainer::openStream() {
 }
 
 /// The last line of a run that was stopped before it had anything to train on.
-/// What it would have read and written has not been opened yet.
+/// Its data, log and checkpoints have not been opened yet.
 void Trainer::endBeforeSamples() {
   ProgressOptions shown;
   shown.stream = streamOfLines();
