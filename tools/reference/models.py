@@ -22,7 +22,7 @@ class Case:
     name: str
     net: nn.Module
     inputs: dict  # name -> array; first axis = samples
-    labels: np.ndarray
+    labels: np.ndarray  # None: the model computes its loss itself
     batch: int
     loss: str  # as `zc compile --loss` spells it
     learning_rates: dict  # optimizer -> learning rate

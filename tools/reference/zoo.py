@@ -1,13 +1,14 @@
 """Every case that is recorded, by name."""
 import torch
 
+import detection
 import language
 import models
 import pipelines
 import vision
 
 CASES = {**models.CASES, **vision.CASES, **language.CASES,
-         **pipelines.CASES}
+         **pipelines.CASES, **detection.CASES}
 
 
 def build(name):

@@ -1,7 +1,9 @@
 //===- TopK.cpp - the largest elements of each row ------------------------===//
 //
-// One after the other: the extreme of what is left, and its first place. That
-// is k passes over the rows, which suits routers and beams, not sorting.
+// A few are taken one after the other: the extreme of what is left, and its
+// first place. That is k passes over the rows, which suits routers and beams.
+// Many, or all, are put where their ranks say: a rank is how many elements come
+// before, found by comparing all pairs of a row.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/Ops/ReduceSupport.h"
@@ -11,7 +13,10 @@
 using namespace mlir;
 using namespace zc;
 
+/// More than so many are ranked.
 static constexpr int64_t kMostTaken = 64;
+/// Of longer rows there would be too many pairs.
+static constexpr int64_t kLongestRanked = 4096;
 
 /// How many elements the node takes: an input, an attribute in version 1.
 static FailureOr<int64_t> readCount(NodeContext &context) {
@@ -62,6 +67,70 @@ static void takeNext(TensorBuilder &build, Value x, int64_t dim, bool largest,
   selection.remaining = build.select(taken, behind, selection.remaining);
 }
 
+namespace {
+/// Tensors [..., first, second, ...] of all pairs of an element of one row
+/// along `dim` and an element of another, which has the size that `rows` says.
+struct Pairs {
+  Pairs(ArrayRef<int64_t> rows, int64_t dim, int64_t size)
+      : shape(rows), first(dim), second(dim + 1) {
+    shape.insert(shape.begin() + dim, size);
+    for (int64_t each = 0; each < static_cast<int64_t>(rows.size()); ++each) {
+      ofFirst.push_back(each <= dim ? each : each + 1);
+      ofSecond.push_back(each < dim ? each : each + 1);
+    }
+  }
+  SmallVector<int64_t> shape, ofFirst, ofSecond;
+  int64_t first, second;
+};
+} // namespace
+
+/// How many elements of its row come before each: better ones, or equal ones
+/// with smaller places. NaN comes before all others.
+static Value rankRows(TensorBuilder &build, Value x, int64_t dim,
+                      bool largest) {
+  Type integer = build.builder.getI32Type();
+  const Pairs pairs(shapeOf(x), dim, shapeOf(x)[dim]);
+  auto counted = [&](Value condition) {
+    return build.convert(condition, integer);
+  };
+  Value own = build.broadcast(x, pairs.shape, pairs.ofFirst);
+  Value other = build.broadcast(x, pairs.shape, pairs.ofSecond);
+  Value isEarlier = counted(
+      build.compare("lt", build.iota(pairs.shape, pairs.second, integer),
+                    build.iota(pairs.shape, pairs.first, integer)));
+  Value before =
+      build.select(build.compare("eq", other, own), isEarlier,
+                   counted(build.compare(largest ? "gt" : "lt", other, own)));
+  if (isFloat(x)) {
+    Value none = build.splatLike(before, 0), one = build.splatLike(before, 1);
+    Value isOwn = build.compare("ne", own, own);
+    Value isOther = build.compare("ne", other, other);
+    before = build.select(isOwn, build.select(isOther, isEarlier, none),
+                          build.select(isOther, one, before));
+  }
+  return build.reduce("sum", before, pairs.second);
+}
+
+/// Values and places of the first `k` elements by their ranks.
+static std::pair<Value, Value> takeRanked(TensorBuilder &build, Value x,
+                                          int64_t dim, bool largest,
+                                          int64_t k) {
+  Type integer = build.builder.getI32Type();
+  Value ranks = rankRows(build, x, dim, largest);
+  const Pairs pairs(shapeOf(x), dim, k);
+  Value isThere =
+      build.compare("eq", build.broadcast(ranks, pairs.shape, pairs.ofSecond),
+                    build.iota(pairs.shape, pairs.first, integer));
+  auto take = [&](Value each) {
+    return build.reduce("sum",
+                        build.select(isThere, each, build.splatLike(each, 0)),
+                        pairs.second);
+  };
+  Value places = take(build.iota(pairs.shape, pairs.second, integer));
+  return {take(build.broadcast(x, pairs.shape, pairs.ofSecond)),
+          build.convert(places, build.builder.getI64Type())};
+}
+
 static LogicalResult lowerTopK(NodeContext &context) {
   TensorBuilder &build = context.build;
   FailureOr<int64_t> k = readCount(context);
@@ -74,11 +143,19 @@ static LogicalResult lowerTopK(NodeContext &context) {
     return context.emitError()
            << "orders a " << x.getType() << "; zc orders floats and signed "
            << "integers";
-  if (*k < 1 || *k > std::min(kMostTaken, shapeOf(x)[*dim]))
-    return context.emitError()
-           << "takes the " << *k << " extremes of " << shapeOf(x)[*dim]
-           << "; zc takes 1 to " << kMostTaken;
+  const int64_t size = shapeOf(x)[*dim];
+  const bool isRanked = *k > kMostTaken;
+  if (*k < 1 || *k > size || (isRanked && size > kLongestRanked))
+    return context.emitError() << "takes the " << *k << " extremes of " << size
+                               << "; zc takes 1 to " << kMostTaken
+                               << ", or any number of up to " << kLongestRanked;
   bool largest = context.node.getInt("largest", 1) != 0;
+  if (isRanked) {
+    auto [values, places] = takeRanked(build, x, *dim, largest, *k);
+    if (context.isUsed(1) && failed(context.set(1, places)))
+      return failure();
+    return context.set(0, values);
+  }
   Selection selection{
       x, build.iota(shapeOf(x), *dim, build.builder.getI64Type()), {}, {}};
   for (int64_t i = 0; i < *k; ++i)
