@@ -33,6 +33,8 @@ ElementsAttr widenElements(ElementsAttr value, Type wide) {
 }
 
 struct AddMasters : public impl::AddMastersPassBase<AddMasters> {
+  using AddMastersPassBase::AddMastersPassBase;
+
   void runOnOperation() override {
     auto step = getOperation().lookupSymbol<func::FuncOp>(kStepProgram);
     if (!step) {
@@ -66,7 +68,8 @@ private:
       step.setArgAttr(cast<BlockArgument>(argument).getArgNumber(), kStateAttr,
                       FlatSymbolRefAttr::get(copy->getSymNameAttr()));
     }
-    return element.isF16() ? addLossScale(getOperation()) : success();
+    return element.isF16() ? addLossScale(getOperation(), lossScale)
+                           : success();
   }
 
   void widenState(StateOp state) {

@@ -110,12 +110,27 @@ private:
            !(mine && mine.takesAnyPrecision(operand.getOperandNumber()));
   }
 
+  /// Whether a number has none near it in 16 bits: what guards a division
+  /// against 0, such as 1e-12, must not become 0.
+  bool vanishes(double number) const {
+    APFloat narrow(number);
+    bool inexact;
+    narrow.convert(type.getFloatSemantics(), APFloat::rmNearestTiesToEven,
+                   &inexact);
+    return number != 0 && narrow.isZero();
+  }
+
   /// Whether all operands that count have 16 bits.
   bool follow(Operation *op, PrecisionOpInterface mine) {
     bool any = false;
     for (OpOperand &operand : op->getOpOperands()) {
-      if (!decides(mine, operand) || getSplat(operand.get()))
+      if (!decides(mine, operand))
         continue;
+      if (std::optional<double> number = getSplat(operand.get())) {
+        if (vanishes(*number))
+          return false;
+        continue;
+      }
       if (!isNarrowed(operand.get()))
         return false;
       any = true;
@@ -216,8 +231,11 @@ struct ApplyPrecision : public impl::ApplyPrecisionPassBase<ApplyPrecision> {
           << type << "'";
       return signalPassFailure();
     }
-    if (failed(readCopies(step, element)) ||
-        (element.isF16() && failed(addLossScale(getOperation()))))
+    if (element.isF16() && failed(addLossScale(getOperation(), lossScale)))
+      return signalPassFailure();
+    if (!keepsCopies)
+      roundParameters(step, element);
+    else if (failed(readCopies(step, element)))
       return signalPassFailure();
     numNarrowed += Narrower(step, element).run();
   }
@@ -229,6 +247,25 @@ private:
     if (type == "fp16")
       return Float16Type::get(&getContext());
     return nullptr;
+  }
+
+  /// The step rounds each parameter in front of its first reader.
+  static void roundParameters(func::FuncOp step, FloatType element) {
+    for (BlockArgument argument : step.getArguments()) {
+      StateOp state = findState(argument);
+      if (!state || state.getKind() != kParameter ||
+          !elementOf(argument).isF32() || argument.use_empty())
+        continue;
+      Operation *first = *argument.getUsers().begin();
+      for (Operation *user : argument.getUsers())
+        if (user->isBeforeInBlock(first))
+          first = user;
+      OpBuilder builder(first);
+      Value rounded = convert(builder, state.getLoc(), argument, element);
+      Operation *op = rounded.getDefiningOp();
+      op->setAttr(kRoundsParameterAttr, builder.getUnitAttr());
+      argument.replaceAllUsesExcept(rounded, op);
+    }
   }
 
   /// The step reads copies of the parameters alone.

@@ -26,6 +26,14 @@ struct ExpertTokens {
   double balance() const;
 };
 
+/// How many elements of a step's gradients are below each of the edges and,
+/// last, below infinity (zc compile --gradient-histogram); empty where nothing
+/// counts them. The edges are powers of two, whose exponents these are.
+inline constexpr int kGradientEdges[] = {-149, -40, -36, -32, -28, -24, -20,
+                                         -16,  -12, -8,  -4,  0,   4};
+Result<std::vector<double>> readGradientCounts(Executor &executor,
+                                               const plan::Program &program);
+
 /// Those of a program whose model has experts.
 Result<std::optional<ExpertTokens>>
 readExpertTokens(Executor &executor, const plan::Program &program);

@@ -15,6 +15,7 @@ struct StepMetrics {
   std::optional<Metric> skipped, scale; // of a scaled loss
   std::optional<Metric> norm;
   std::optional<ExpertTokens> experts;
+  std::vector<double> gradientCounts; // empty: nothing counts them
 };
 
 /// Those that the program reports which has ended the step.

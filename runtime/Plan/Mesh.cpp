@@ -7,6 +7,13 @@ namespace zc {
 // More ranks than anyone has; keeps products of axes far from overflow.
 static constexpr int64_t kMaxRanks = int64_t(1) << 24;
 
+bool hasParameterServer(const plan::Manifest &manifest) {
+  return manifest.roles_size() == 2 &&
+         std::none_of(
+             manifest.mesh().begin(), manifest.mesh().end(),
+             [](const plan::Setting &axis) { return axis.name() == "pp"; });
+}
+
 Result<Mesh> Mesh::of(const plan::Manifest &manifest) {
   Mesh mesh;
   for (const plan::Setting &axis : manifest.mesh()) {
@@ -25,6 +32,9 @@ Result<Mesh> Mesh::of(const plan::Manifest &manifest) {
     mesh.axes.push_back({axis.name(), std::stol(size), 1});
     mesh.theRanks *= std::stol(size);
   }
+  mesh.hasServer = hasParameterServer(manifest);
+  if (mesh.hasServer && mesh.extent("dp") < 2)
+    return makeError(StatusCode::Corrupt, "two roles for one rank");
   return mesh;
 }
 
@@ -40,8 +50,15 @@ int64_t Mesh::coordinate(int64_t rank, const std::string &axis) const {
   return found ? rank / found->stride % found->size : 0;
 }
 
+int64_t Mesh::extent(const std::string &name) const {
+  const Axis *axis = find(name);
+  return axis ? axis->size : 1;
+}
+
+int64_t Mesh::roles() const { return hasServer ? 2 : extent("pp"); }
+
 int Mesh::firstOf(int role) const {
-  const Axis *axis = find("pp");
+  const Axis *axis = find(roleAxis());
   return axis ? int(role * axis->stride) : 0;
 }
 
