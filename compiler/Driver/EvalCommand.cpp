@@ -21,7 +21,7 @@ struct EvalArguments {
   std::vector<std::string> inputs, dims, batchDims, inputValues;
   std::string outputDir, data, metrics, checkpoint, offloadDir;
   std::vector<std::string> trusted;
-  bool json = false, sandbox = false;
+  bool json = false, sandbox = false, averages = false;
   std::optional<uint64_t> seed;
   int64_t threads = 0, localRanks = 0, tokenBits = 0, maxTrips = 0;
 };
@@ -46,6 +46,8 @@ static std::vector<std::string> makeArguments(const EvalArguments &given,
     arguments.push_back("--sandbox");
   if (given.json)
     arguments.push_back("--json");
+  if (given.averages)
+    arguments.push_back("--ema");
   if (given.tokenBits)
     arguments.insert(arguments.end(),
                      {"--token-bits", std::to_string(given.tokenBits)});
@@ -175,6 +177,8 @@ static void checkModel(const EvalArguments &given) {
     throw CLI::ValidationError(
         "--data", "is for artifacts, which know their loss: zc compile " +
                       given.model + " --loss ...");
+  if (given.averages)
+    throw CLI::ValidationError("--ema", "is for an artifact's checkpoints");
   if (given.inputs.empty() || given.outputDir.empty())
     throw CLI::RequiredError("--input and --output-dir");
 }
@@ -208,6 +212,7 @@ Command zc::addEvalCommand(CLI::App &command) {
       .add_option("--data", given->data,
                   "of an artifact, in place of --input: samples with labels, "
                   "as for zc run; loss and metrics are printed")
+      ->join(',')
       ->type_name("FILE");
   command
       .add_option("--token-bits", given->tokenBits,
@@ -228,6 +233,9 @@ Command zc::addEvalCommand(CLI::App &command) {
       .add_option("--checkpoint", given->checkpoint,
                   "DIR (latest), DIR/step-N or DIR/best with trained weights")
       ->type_name("DIR");
+  command.add_flag("--ema", given->averages,
+                   "the checkpoint's moving averages of the weights in place "
+                   "of the weights; zc compile --ema keeps them");
   command
       .add_option("--seed", given->seed,
                   "without a checkpoint, of weights that a run would draw "

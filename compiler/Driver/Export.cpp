@@ -17,9 +17,6 @@
 
 using namespace zc;
 
-// The optimizer's slot for moving averages.
-constexpr const char *kAverageSlot = "ema";
-
 // A model file may have 2 GiB; above half of that, weights lie beside it.
 constexpr uint64_t kInlineLimit = uint64_t(1) << 30;
 

@@ -142,6 +142,9 @@ LogicalResult Phases::importModel() {
   reading.constantInputs = options.constantInputs;
   reading.inputValues = options.inputValues;
   reading.absentData = !options.init.empty() || options.plansOnly;
+  reading.takesBatchStatistics =
+      options.mode == "train" && options.batchNorm == "train";
+  reading.drawsDropout = options.mode == "train" && options.dropout == "on";
   reading.mayBeTrained = [&](StringRef name) {
     return rule->getChoice(name).value_or(false);
   };

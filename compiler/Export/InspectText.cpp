@@ -44,10 +44,11 @@ static std::string printHeader(const plan::Manifest &manifest) {
       break; // workers have the same
   }
   std::string text =
-      format("%s of %s by zc %s, for %s, at most %u threads",
+      format("%s of %s by zc %s, for %s, at most %u thread%s",
              manifest.mode() == "train" ? "training" : "inference",
              manifest.model_name().c_str(), manifest.zc_version().c_str(),
-             manifest.target().device().c_str(), manifest.target().threads());
+             manifest.target().device().c_str(), manifest.target().threads(),
+             manifest.target().threads() == 1 ? "" : "s");
   for (const plan::CodeObject &code : manifest.target().code())
     text += format(", %s", code.arch().c_str());
   text += format("\n%zu parameter tensors, %d states", parameters, states);

@@ -51,6 +51,9 @@ struct ModelImportOptions {
   std::function<bool(llvm::StringRef domain, llvm::StringRef op,
                      int64_t sinceVersion)>
       isSupported;
+  /// Whether steps take the statistics of their batch, and draw dropout:
+  /// PyTorch's files of modules in evaluation mode are warned of.
+  bool takesBatchStatistics = false, drawsDropout = false;
   /// Whether an initializer of this name may be trained although the file does
   /// not say so (`--train`); its value is then never folded.
   std::function<bool(llvm::StringRef name)> mayBeTrained;

@@ -74,6 +74,17 @@ bool zc::isDetached(const proto::NodeProto &node) {
          !callArguments(node, "aten.detach").empty();
 }
 
+bool zc::isOfEvaluation(const proto::NodeProto &node) {
+  if (node.op_type() != "BatchNormalization")
+    return false;
+  // The TorchScript exporter writes the mode in either; the other in neither.
+  for (const proto::AttributeProto &attribute : node.attribute())
+    if (attribute.name() == "training_mode")
+      return attribute.i() == 0;
+  return !callArguments(node, "aten._native_batch_norm_legit_no_training")
+              .empty();
+}
+
 TensorMetadata zc::readTensorMetadata(const proto::GraphProto &graph) {
   TensorMetadata metadata;
   auto read = [&](const std::string &name, const auto &properties) {

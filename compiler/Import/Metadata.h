@@ -30,6 +30,10 @@ std::vector<NumberAttribute> readTorchAttributes(const proto::NodeProto &node);
 /// Whether the node is what the exporter made of PyTorch's detach().
 bool isDetached(const proto::NodeProto &node);
 
+/// Whether the node is what one of PyTorch's exporters made of batch
+/// normalisation in evaluation mode.
+bool isOfEvaluation(const proto::NodeProto &node);
+
 struct TensorMetadata {
   llvm::StringMap<std::string>
       kinds; // by value name: "PARAMETER", "BUFFER" ...

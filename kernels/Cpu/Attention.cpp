@@ -156,21 +156,10 @@ public:
 
   bool execute(void *const *pointers, void *workspace,
                std::string *) noexcept override {
-    struct Call {
-      const Attention *kernel;
-      void *const *pointers;
-      char *workspace;
-    } call{this, pointers, static_cast<char *>(workspace)};
-    void *argument = &call;
     // One work item a thread, so that each has scratch memory of its own.
-    parallelFor(
-        threads, threads,
-        [](void *const *arguments, int64_t begin, int64_t end) {
-          auto *call = static_cast<const Call *>(arguments[0]);
-          for (int64_t item = begin; item < end; ++item)
-            call->kernel->runShare(call->pointers, call->workspace, item);
-        },
-        &argument);
+    parallelForEach(threads, threads, [&](int64_t item) {
+      runShare(pointers, static_cast<char *>(workspace), item);
+    });
     return true;
   }
 

@@ -50,15 +50,7 @@ public:
 private:
   /// Calls `work` with every task's number, each on a thread of its own.
   template <typename Work> void onTeam(const Work &work) const {
-    const void *argument = &work;
-    parallelFor(
-        split.tasks(), static_cast<int>(split.tasks()),
-        [](void *const *arguments, int64_t begin, int64_t end) {
-          const Work &work = *static_cast<const Work *>(arguments[0]);
-          for (int64_t task = begin; task < end; ++task)
-            work(task);
-        },
-        const_cast<void *const *>(&argument));
+    parallelForEach(split.tasks(), static_cast<int>(split.tasks()), work);
   }
 
   void multiply(int64_t number, float *scratch, float *parts) const {

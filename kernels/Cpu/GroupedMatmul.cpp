@@ -1,21 +1,21 @@
-// Products with one of several matrices per row: the rows of each matrix are
-// put together, in their order, and multiplied tile by tile. Nothing depends on
-// which thread does a part.
+// Products with one of several matrices per row by the library, but for those
+// that our own tiles do: the rows of each matrix are put together, in their
+// order, and multiplied tile by tile. Nothing depends on which thread does a
+// part.
+#include "kernels/Cpu/ExpertRows.h"
+#include "kernels/Cpu/GroupedBlocks.h"
 #include "kernels/Cpu/GroupedTiles.h"
+#include "kernels/Cpu/InstructionSet.h"
 #include "kernels/Cpu/Parallel.h"
 #include "kernels/Cpu/Primitive.h"
+#include "kernels/Cpu/TiledGroupedMatmul.h"
+#include "kernels/Cpu/TiledMatmul.h"
 
 #include <algorithm>
 #include <cstring>
-#include <unordered_map>
 
 namespace zc::kernels {
 namespace {
-
-int64_t loadInteger(const void *values, ElementType type, int64_t index) {
-  return type == ElementType::I32 ? static_cast<const int32_t *>(values)[index]
-                                  : static_cast<const int64_t *>(values)[index];
-}
 
 /// Rows of `width` bytes from one place to another, by a list of places.
 struct RowCopy {
@@ -24,20 +24,12 @@ struct RowCopy {
   int64_t width;
   bool gather; // rows to the tile; else back
 
-  void run(int64_t count) {
-    void *self = this;
-    parallelFor(
-        count, teamSize(),
-        [](void *const *arguments, int64_t begin, int64_t end) {
-          const RowCopy &copy = *static_cast<RowCopy *>(arguments[0]);
-          for (int64_t i = begin; i < end; ++i) {
-            char *row = copy.rows + copy.places[i] * copy.width;
-            char *packed = copy.tile + i * copy.width;
-            std::memcpy(copy.gather ? packed : row, copy.gather ? row : packed,
-                        copy.width);
-          }
-        },
-        &self);
+  void run(int64_t count) const {
+    parallelForEach(count, teamSize(), [this](int64_t i) {
+      char *row = rows + places[i] * width;
+      char *packed = tile + i * width;
+      std::memcpy(gather ? packed : row, gather ? row : packed, width);
+    });
   }
 };
 
@@ -45,8 +37,7 @@ class GroupedMatmul final : public Primitive {
 public:
   explicit GroupedMatmul(const GroupedMatmulSpec &spec)
       : spec(spec), sizes(groupedTileSizes(spec.rows)),
-        firstTile(chooseGroupedTiles(sizes)), order(spec.rows),
-        ends(spec.experts + 1) {}
+        firstTile(chooseGroupedTiles(sizes)), experts(spec) {}
 
   bool create(uint64_t workspaceBytes, std::string *error) {
     innerBytes = groupedInnerBytes(spec);
@@ -81,7 +72,9 @@ public:
     innerTile = static_cast<char *>(workspace);
     columnTile = innerTile + innerBytes;
     scratch = columnTile + columnBytes;
-    sortRows(pointers[3], pointers[4]);
+    experts.sort(pointers[3], pointers[4]);
+    if (!spec.gradient)
+      experts.clearOthers(c, resultRowBytes());
     for (int64_t expert = 0; expert < spec.experts; ++expert)
       if (!multiply(expert, error))
         return false;
@@ -101,34 +94,8 @@ public:
   }
 
 private:
-  /// Those of each expert one after the other, in their order. Rows of no
-  /// expert get zeros.
-  void sortRows(const void *groups, const void *ids) {
-    places.clear();
-    for (int64_t expert = 0; expert < spec.experts; ++expert)
-      places[loadInteger(ids, spec.idType, expert)] = expert;
-    auto findExpert = [&](int64_t row) {
-      auto found = places.find(loadInteger(groups, spec.groupType, row));
-      return found == places.end() ? int64_t(-1) : found->second;
-    };
-    std::fill(ends.begin(), ends.end(), 0);
-    for (int64_t row = 0; row < spec.rows; ++row) {
-      int64_t expert = findExpert(row);
-      if (expert >= 0)
-        ++ends[expert + 1];
-      else if (!spec.gradient)
-        std::memset(c + row * resultRowBytes(), 0, resultRowBytes());
-    }
-    for (int64_t expert = 0; expert < spec.experts; ++expert)
-      ends[expert + 1] += ends[expert];
-    begins.assign(ends.begin(), ends.end());
-    for (int64_t row = 0; row < spec.rows; ++row)
-      if (int64_t expert = findExpert(row); expert >= 0)
-        order[begins[expert]++] = static_cast<int32_t>(row);
-  }
-
   bool multiply(int64_t expert, std::string *error) {
-    int64_t begin = ends[expert], end = ends[expert + 1];
+    int64_t begin = experts.begin(expert), end = experts.end(expert);
     if (spec.gradient && begin == end)
       std::memset(c + expert * resultMatrixBytes(), 0, resultMatrixBytes());
     bool isFirst = true;
@@ -147,27 +114,29 @@ private:
 
   bool multiplyTile(int64_t expert, int64_t begin, int64_t count, int tile,
                     std::string *error) {
-    bool whole = isRun(begin, count) && count == sizes[tile];
-    char *rows = whole ? a + order[begin] * rowBytes()
+    bool whole = experts.isRun(begin, count) && count == sizes[tile];
+    char *rows = whole ? a + *experts.at(begin) * rowBytes()
                        : pack(a, innerTile, rowBytes(), begin, count, tile);
-    char *result = whole ? c + order[begin] * resultRowBytes() : columnTile;
+    char *result =
+        whole ? c + *experts.at(begin) * resultRowBytes() : columnTile;
     int64_t matrix = spec.inner * spec.columns * elementBytes(spec.type);
     void *operands[] = {rows, b + expert * matrix, result};
     if (!products[tile]->execute(operands, scratch, error))
       return false;
     if (!whole)
-      RowCopy{c, columnTile, &order[begin], resultRowBytes(), false}.run(count);
+      RowCopy{c, columnTile, experts.at(begin), resultRowBytes(), false}.run(
+          count);
     return true;
   }
 
   bool addTile(int64_t expert, int64_t begin, int64_t count, int tile,
                bool isFirst, std::string *error) {
-    bool whole = isRun(begin, count) && count == sizes[tile];
+    bool whole = experts.isRun(begin, count) && count == sizes[tile];
     int64_t width = spec.columns * elementBytes(spec.type);
     void *operands[] = {
-        whole ? a + order[begin] * rowBytes()
+        whole ? a + *experts.at(begin) * rowBytes()
               : pack(a, innerTile, rowBytes(), begin, count, tile),
-        whole ? b + order[begin] * width
+        whole ? b + *experts.at(begin) * width
               : pack(b, columnTile, width, begin, count, tile),
         c + expert * resultMatrixBytes()};
     return (isFirst ? products : adding)[tile]->execute(operands, scratch,
@@ -177,13 +146,9 @@ private:
   /// Copies rows to a tile, zeros behind them.
   char *pack(char *rows, char *to, int64_t width, int64_t begin, int64_t count,
              int tile) {
-    RowCopy{rows, to, &order[begin], width, true}.run(count);
+    RowCopy{rows, to, experts.at(begin), width, true}.run(count);
     std::memset(to + count * width, 0, (sizes[tile] - count) * width);
     return to;
-  }
-
-  bool isRun(int64_t begin, int64_t count) const {
-    return order[begin + count - 1] - order[begin] == count - 1;
   }
 
   int64_t rowBytes() const { return spec.inner * elementBytes(spec.type); }
@@ -198,9 +163,7 @@ private:
   std::vector<std::unique_ptr<Primitive>> products, adding; // by size
   uint64_t innerBytes = 0, columnBytes = 0, scratchBytes = 0;
   // Of the current call.
-  std::vector<int32_t> order;                  // rows, sorted by expert
-  std::vector<int64_t> ends, begins;           // in `order`, of each expert
-  std::unordered_map<int64_t, int64_t> places; // of ids
+  ExpertRows experts;
   char *a = nullptr, *b = nullptr, *c = nullptr;
   char *innerTile = nullptr, *columnTile = nullptr, *scratch = nullptr;
 };
@@ -210,6 +173,9 @@ private:
 std::unique_ptr<Primitive> createGroupedMatmul(const GroupedMatmulSpec &spec,
                                                uint64_t workspaceBytes,
                                                std::string *error) noexcept {
+  if (tilesGroupedMatmul(spec, processorKind()))
+    if (auto tiled = createTiledGroupedMatmul(spec, workspaceBytes))
+      return tiled;
   auto made = std::make_unique<GroupedMatmul>(spec);
   return made->create(workspaceBytes, error) ? std::move(made) : nullptr;
 }

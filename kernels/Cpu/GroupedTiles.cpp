@@ -1,5 +1,6 @@
 #include "kernels/Cpu/GroupedTiles.h"
 
+#include "kernels/Cpu/GroupedBlocks.h"
 #include "kernels/Cpu/Workspace.h"
 
 #include <algorithm>
@@ -77,8 +78,11 @@ uint64_t groupedMatmulWorkspaceBound(const GroupedMatmulSpec &spec,
       most = std::max(
           most, matmulWorkspaceBound(groupedTileProduct(spec, size, accumulate),
                                      threads));
-  return groupedInnerBytes(spec) + groupedColumnBytes(spec) +
-         (most + 63) / 64 * 64;
+  uint64_t library = groupedInnerBytes(spec) + groupedColumnBytes(spec) +
+                     (most + 63) / 64 * 64;
+  return tilesGroupedMatmul(spec, ProcessorKind::IntelWide)
+             ? std::max(library, tiledGroupedWorkspace(spec, threads))
+             : library;
 }
 
 } // namespace zc::kernels

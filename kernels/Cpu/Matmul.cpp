@@ -118,12 +118,6 @@ private:
   int64_t aBytes, cBytes; // from one slice to the next
 };
 
-ProcessorKind processorKind() {
-  return isIntel() && widestInstructionSet() == InstructionSet::Avx512
-             ? ProcessorKind::IntelWide
-             : ProcessorKind::Other;
-}
-
 std::string describeFailure(const MatmulSpec &spec, const std::string &reason) {
   return "oneDNN: matmul of a " + print(spec.a) + ", b " + print(spec.b) +
          ", c " + print(spec.c) + ": " + reason;

@@ -116,6 +116,9 @@ bool canTileMatmul(const MatmulSpec &spec) {
   for (const StridedTensor *matrix : {&spec.a, &spec.b, &spec.c})
     if (matrix->dims.size() != 2 || !isContiguous(*matrix))
       return false;
+  if (spec.a.dims[1] != spec.b.dims[0] || spec.c.dims[0] != spec.a.dims[0] ||
+      spec.c.dims[1] != spec.b.dims[1])
+    return false;
   bool plain = type == ElementType::F32 && spec.c.type == type;
   bool narrow =
       type == ElementType::BF16 && (spec.c.type == ElementType::F32 ||

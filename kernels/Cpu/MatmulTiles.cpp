@@ -114,17 +114,27 @@ struct Target {
   int64_t cRow;
   const float *start; // none: with zeros
   int64_t startRow;
-  SoonRead *soon; // brought meanwhile, so many lines a step
+  const int32_t *places; // of rows; none: 0, 1, 2 ...
+  SoonRead *soon;        // brought meanwhile, so many lines a step
   int64_t soonLines;
 
   Target at(int64_t row, int64_t column) const {
-    return {c + row * cRow + column,
+    int64_t skipped = places ? 0 : row;
+    return {c + skipped * cRow + column,
             cRow,
-            start ? start + row * startRow + column : nullptr,
+            start ? start + skipped * startRow + column : nullptr,
             startRow,
+            places ? places + row : nullptr,
             soon,
             soonLines};
   }
+  float *row(int64_t row) const { return c + placeOf(row) * cRow; }
+  const float *startOf(int64_t row) const {
+    return start ? start + placeOf(row) * startRow : nullptr;
+  }
+
+private:
+  int64_t placeOf(int64_t row) const { return places ? places[row] : row; }
 };
 
 /// Adds the product of a column of a's panel and a row of b's.
@@ -151,9 +161,8 @@ inline void addOuterProduct(const float *a, const float *b,
 
 /// Asks for a line of the tile, of those of its rows.
 inline void bringTarget(const Target &target, int64_t line) {
-  __builtin_prefetch(target.c + line / kRowLines * target.cRow +
-                         line % kRowLines * kLineFloats,
-                     1);
+  __builtin_prefetch(
+      target.row(line / kRowLines) + line % kRowLines * kLineFloats, 1);
 }
 
 /// Adds the products of two panels; brings some lines with every step of the
@@ -197,11 +206,12 @@ inline void multiplyTile(const float *a, const float *b, int64_t depth,
   }
 #pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r) {
-    Target row = target.at(r, 0);
+    float *row = target.row(r);
+    const float *start = target.startOf(r);
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v)
-      store(row.c + v * kLanes,
-            row.start ? load(row.start + v * kLanes) + sum[r][v] : sum[r][v]);
+      store(row + v * kLanes,
+            start ? load(start + v * kLanes) + sum[r][v] : sum[r][v]);
   }
 }
 
@@ -231,13 +241,15 @@ void multiplyPair(const float *a, const float *b, int64_t rows, int64_t columns,
   if (columns == kColumns)
     return multiplyRows(a, b, rows, depth, target);
   float beside[kRows * kColumns];
-  multiplyRows(a, b, rows, depth,
-               {beside, kColumns, nullptr, 0, target.soon, target.soonLines});
+  multiplyRows(
+      a, b, rows, depth,
+      {beside, kColumns, nullptr, 0, nullptr, target.soon, target.soonLines});
   for (int64_t r = 0; r < rows; ++r) {
-    Target row = target.at(r, 0);
+    float *row = target.row(r);
+    const float *start = target.startOf(r);
     for (int64_t j = 0; j < columns; ++j)
-      row.c[j] = row.start ? row.start[j] + beside[r * kColumns + j]
-                           : beside[r * kColumns + j];
+      row[j] = start ? start[j] + beside[r * kColumns + j]
+                     : beside[r * kColumns + j];
   }
 }
 
@@ -252,6 +264,7 @@ void multiply(const MatmulPanels &panels) {
                 panels.cRow,
                 panels.start,
                 panels.startRow,
+                panels.places,
                 &soon,
                 least(kStep / 4, tilesOf(linesOf(soon), steps))};
   for (int64_t row = 0; row < panels.rows; row += kRows)

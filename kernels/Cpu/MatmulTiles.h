@@ -27,7 +27,10 @@ struct MatmulPanels {
   int64_t startRow;
   void *c;
   int64_t cRow;
-  bool narrow;   // c is bfloat16, else float32
+  bool narrow; // c is bfloat16, else float32
+  /// Which rows of c, and of start, are meant; null: the first ones. Of vectors
+  /// alone, not of AMX.
+  const int32_t *places;
   SoonRead soon; // what is packed next
 };
 

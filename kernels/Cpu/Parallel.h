@@ -25,6 +25,20 @@ bool startTeam();
 void parallelFor(int64_t grid, int threads, RangeFunction function,
                  void *const *buffers);
 
+/// Calls `work` with every number below `count`, as parallelFor() does.
+template <typename Work>
+void parallelForEach(int64_t count, int threads, const Work &work) {
+  const void *argument = &work;
+  parallelFor(
+      count, threads,
+      [](void *const *arguments, int64_t begin, int64_t end) {
+        const Work &work = *static_cast<const Work *>(arguments[0]);
+        for (int64_t item = begin; item < end; ++item)
+          work(item);
+      },
+      const_cast<void *const *>(&argument));
+}
+
 } // namespace zc::kernels
 
 #endif // ZC_KERNELS_CPU_PARALLEL_H

@@ -28,15 +28,9 @@ public:
     offsets = static_cast<int64_t *>(pointers[2]);
     values = static_cast<char *>(pointers[3]);
     next = 0;
-    void *self = this;
-    parallelFor(
-        blocks, threads,
-        [](void *const *arguments, int64_t begin, int64_t end) {
-          auto *kernel = static_cast<Sparse *>(arguments[0]);
-          for (int64_t block = begin; block < end; ++block)
-            kernel->spec.decode ? kernel->decode(block) : kernel->encode(block);
-        },
-        &self);
+    parallelForEach(blocks, threads, [this](int64_t block) {
+      spec.decode ? decode(block) : encode(block);
+    });
     if (spec.decode)
       return true;
     offsets[blocks] = next;

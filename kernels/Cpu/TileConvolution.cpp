@@ -57,15 +57,8 @@ private:
   /// Calls the function with every task's number.
   template <void (TileConvolution::*Function)(int64_t) const>
   void onTeam(int64_t tasks) {
-    void *argument = this;
-    parallelFor(
-        tasks, teamSize(),
-        [](void *const *arguments, int64_t begin, int64_t end) {
-          auto *kernel = static_cast<const TileConvolution *>(arguments[0]);
-          for (int64_t task = begin; task < end; ++task)
-            (kernel->*Function)(task);
-        },
-        &argument);
+    parallelForEach(tasks, teamSize(),
+                    [this](int64_t task) { (this->*Function)(task); });
   }
 
   void multiply(int64_t task) const {

@@ -6,64 +6,40 @@
 #include "kernels/Cpu/TiledMatmul.h"
 #include "kernels/Cpu/InstructionSet.h"
 #include "kernels/Cpu/MatmulBlocks.h"
-#include "kernels/Cpu/MatmulTiles.h"
+#include "kernels/Cpu/MatmulSide.h"
 #include "kernels/Cpu/Parallel.h"
 #include "kernels/Cpu/Rounding.h"
+#include "kernels/Cpu/ScratchSlots.h"
 
 #include <algorithm>
-#include <atomic>
-#include <optional>
 
 namespace zc::kernels {
 namespace {
 
-/// The lines of a factor: rows of a or columns of b.
-struct Side {
-  int64_t lineStride, depthStride;
-
-  MatmulLines at(const char *data, int64_t line, int64_t depth,
-                 int64_t elementBytes) const {
-    return {data + (line * lineStride + depth * depthStride) * elementBytes,
-            lineStride, depthStride};
-  }
-};
-
-/// `count` lines of `depth` elements as they lie in memory.
-SoonRead readSoon(const MatmulLines &lines, int64_t count, int64_t depth,
-                  int64_t elementBytes) {
-  auto *data = static_cast<const char *>(lines.data);
-  if (lines.depthStride == 1)
-    return {data, lines.lineStride * elementBytes, depth * elementBytes, count,
-            0};
-  return {data, lines.depthStride * elementBytes, count * elementBytes, depth,
-          0};
-}
-
-Side rowsOf(const StridedTensor &a) { return {a.strides[0], a.strides[1]}; }
-Side columnsOf(const StridedTensor &b) { return {b.strides[1], b.strides[0]}; }
-
-struct Tiles {
-  MatmulTileFunctions functions;
-  const char *name;
-};
-
 /// The tiles of AMX for bfloat16, or for float32 as sums of such.
-std::optional<Tiles> amxTilesOf([[maybe_unused]] const MatmulSpec &spec) {
+std::optional<MatmulTiles> amxTilesOf([[maybe_unused]] const MatmulSpec &spec) {
 #if defined(__x86_64__)
   if (!hasAmx())
     return std::nullopt;
   if (spec.a.type == ElementType::BF16)
-    return Tiles{amx::matmulTileFunctions(), "amx"};
-  return Tiles{amx::matmulTileFunctions(matmulParts(spec.precision)),
-               spec.precision == MatmulPrecision::Bf16x3 ? "amx:bf16x3"
-                                                         : "amx:bf16x6"};
+    return MatmulTiles{amx::matmulTileFunctions(), "amx"};
+  return MatmulTiles{amx::matmulTileFunctions(matmulParts(spec.precision)),
+                     spec.precision == MatmulPrecision::Bf16x3 ? "amx:bf16x3"
+                                                               : "amx:bf16x6"};
 #else
   return std::nullopt;
 #endif
 }
 
-/// This processor's tiles for a product that tiles can take, if it has any.
-std::optional<Tiles> tilesOf(const MatmulSpec &spec) {
+} // namespace
+
+ProcessorKind processorKind() {
+  return isIntel() && widestInstructionSet() == InstructionSet::Avx512
+             ? ProcessorKind::IntelWide
+             : ProcessorKind::Other;
+}
+
+std::optional<MatmulTiles> matmulTilesOf(const MatmulSpec &spec) {
   if (spec.a.type != ElementType::F32 ||
       spec.precision != MatmulPrecision::Highest)
     return amxTilesOf(spec);
@@ -72,18 +48,20 @@ std::optional<Tiles> tilesOf(const MatmulSpec &spec) {
   if (set == InstructionSet::Baseline)
     return std::nullopt; // no multiply and add in one
 #endif
-  return Tiles{ZC_OF_INSTRUCTION_SET(set, matmulTileFunctions()), nameOf(set)};
+  return MatmulTiles{ZC_OF_INSTRUCTION_SET(set, matmulTileFunctions()),
+                     nameOf(set)};
 }
+
+namespace {
 
 class TiledMatmul final : public Primitive {
 public:
-  TiledMatmul(const MatmulSpec &spec, const Tiles &tiles, int threads,
+  TiledMatmul(const MatmulSpec &spec, const MatmulTiles &tiles, int threads,
               uint64_t workspaceBytes)
       : blocks(divideMatmul(spec, threads, workspaceBytes / threads)),
         tiles(tiles), narrow(spec.c.type != ElementType::F32),
         swapped(spec.c.strides[1] != 1), accumulate(spec.accumulate),
-        depth(spec.a.dims[1]), threads(threads),
-        taken(new std::atomic<bool>[threads]()) {
+        depth(spec.a.dims[1]), threads(threads), slots(threads) {
     // c's transpose is the product of b's and a's.
     rows = swapped ? columnsOf(spec.b) : rowsOf(spec.a);
     columns = swapped ? rowsOf(spec.a) : columnsOf(spec.b);
@@ -98,15 +76,8 @@ public:
     b = static_cast<const char *>(pointers[swapped ? 0 : 1]);
     c = static_cast<char *>(pointers[2]);
     scratch = static_cast<char *>(workspace);
-    void *self = this;
-    parallelFor(
-        ceilDivide(rowCount, blocks.rows) * columnTasks(), threads,
-        [](void *const *arguments, int64_t begin, int64_t end) {
-          auto &matmul = *static_cast<TiledMatmul *>(arguments[0]);
-          for (int64_t task = begin; task < end; ++task)
-            matmul.run(task);
-        },
-        &self);
+    parallelForEach(ceilDivide(rowCount, blocks.rows) * columnTasks(), threads,
+                    [this](int64_t task) { run(task); });
     return true;
   }
 
@@ -125,10 +96,10 @@ private:
   void run(int64_t task) {
     int64_t row = task / columnTasks() * blocks.rows;
     int64_t column = task % columnTasks() * blocks.columns;
-    int slot = takeSlot();
+    int slot = slots.take();
     for (int64_t begin = 0; begin < depth; begin += blocks.depth)
       addDepth(row, column, begin, scratch + slot * blocks.taskBytes());
-    taken[slot].store(false, std::memory_order_release);
+    slots.give(slot);
   }
 
   /// The part of the task's products that a block of the depth makes.
@@ -193,21 +164,14 @@ private:
     }
   }
 
-  /// Scratch memory that no other thread uses; there is one for each.
-  int takeSlot() {
-    for (int slot = 0;; slot = (slot + 1) % threads)
-      if (!taken[slot].exchange(true, std::memory_order_acquire))
-        return slot;
-  }
-
   MatmulBlocks blocks;
-  Tiles tiles;
-  Side rows, columns;
+  MatmulTiles tiles;
+  MatmulSide rows, columns;
   int64_t rowCount, columnCount, cRow;
   bool narrow, swapped, accumulate;
   int64_t depth;
   int threads;
-  std::unique_ptr<std::atomic<bool>[]> taken;
+  ScratchSlots slots;
   // Of the current call.
   const char *a = nullptr, *b = nullptr;
   char *c = nullptr, *scratch = nullptr;
@@ -219,7 +183,7 @@ std::unique_ptr<Primitive> createTiledMatmul(const MatmulSpec &spec,
                                              uint64_t workspaceBytes) {
   if (!canTileMatmul(spec))
     return nullptr;
-  std::optional<Tiles> tiles = tilesOf(spec);
+  std::optional<MatmulTiles> tiles = matmulTilesOf(spec);
   if (!tiles)
     return nullptr;
   auto made =

@@ -2,9 +2,24 @@
 #ifndef ZC_KERNELS_CPU_TILEDMATMUL_H
 #define ZC_KERNELS_CPU_TILEDMATMUL_H
 
+#include "kernels/Cpu/MatmulBlocks.h"
+#include "kernels/Cpu/MatmulTiles.h"
 #include "kernels/Cpu/Primitive.h"
 
+#include <optional>
+
 namespace zc::kernels {
+
+/// What the rules for tiles know of this processor.
+ProcessorKind processorKind();
+
+struct MatmulTiles {
+  MatmulTileFunctions functions;
+  const char *name;
+};
+
+/// This processor's tiles for a product that tiles can take, if it has any.
+std::optional<MatmulTiles> matmulTilesOf(const MatmulSpec &spec);
 
 /// The product by our own tiles, or null where they don't take it, this
 /// processor has none, or `workspaceBytes` are too few.

@@ -16,7 +16,26 @@ bool isSplatConstant(Operation *op) {
 }
 
 bool isMovedRead(Operation *op) {
-  return isa_and_nonnull<BroadcastOp, TransposeOp>(op);
+  return isa_and_nonnull<BroadcastOp, TransposeOp>(op) ||
+         (isa_and_nonnull<SliceOp>(op) && op->hasAttr(kInLoopsAttr));
+}
+
+bool isJoinOfHalves(Operation *op) {
+  return isa_and_nonnull<ConcatOp>(op) && op->hasAttr(kInLoopsAttr);
+}
+
+AffineMap halfReadMap(OpBuilder &builder, ArrayRef<int64_t> resultShape) {
+  SmallVector<AffineExpr> places(
+      identityMap(builder, resultShape.size()).getResults());
+  places.back() = places.back() % (resultShape.back() / 2);
+  return AffineMap::get(resultShape.size(), 0, places, builder.getContext());
+}
+
+static AffineMap sliceMap(OpBuilder &builder, SliceOp slice) {
+  SmallVector<AffineExpr> places;
+  for (auto [dim, offset] : llvm::enumerate(slice.getOffsets()))
+    places.push_back(builder.getAffineDimExpr(dim) + offset);
+  return AffineMap::get(places.size(), 0, places, builder.getContext());
 }
 
 AffineMap movedReadMap(OpBuilder &builder, Operation *op,
@@ -25,12 +44,14 @@ AffineMap movedReadMap(OpBuilder &builder, Operation *op,
   if (auto broadcast = dyn_cast<BroadcastOp>(op))
     return broadcastMap(builder, resultShape.size(), inputShape, resultShape,
                         broadcast.getDims());
+  if (auto slice = dyn_cast<SliceOp>(op))
+    return sliceMap(builder, slice);
   return transposeMap(builder, cast<TransposeOp>(op).getPermutation());
 }
 
 bool isInlinable(Operation *op) {
   return isa<ElementwiseOpInterface>(op) || isMovedRead(op) ||
-         isSplatConstant(op);
+         isSplatConstant(op) || isJoinOfHalves(op);
 }
 
 Operation &findCalled(Block &body) {

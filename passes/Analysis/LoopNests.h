@@ -17,7 +17,12 @@ namespace zc {
 /// A constant that is the same everywhere.
 bool isSplatConstant(mlir::Operation *op);
 
-/// Whether `op` only reads its operand at other places (broadcast, transpose).
+/// On a slice without gaps, or a concat of two equal parts along the innermost
+/// dim: loops around it compute it, where a kernel of its own would copy.
+inline constexpr llvm::StringLiteral kInLoopsAttr = "train.in_loops";
+
+/// Whether `op` only reads its operand at other places (broadcast, transpose, a
+/// slice in loops).
 bool isMovedRead(mlir::Operation *op);
 
 /// For such an op: from the loops over its result to its operand, of these
@@ -26,8 +31,17 @@ mlir::AffineMap movedReadMap(mlir::OpBuilder &builder, mlir::Operation *op,
                              llvm::ArrayRef<int64_t> inputShape,
                              llvm::ArrayRef<int64_t> resultShape);
 
+/// Whether `op` is a concat in loops: either operand is read at the index
+/// within its half.
+bool isJoinOfHalves(mlir::Operation *op);
+
+/// From the loops over such a concat's result, of that shape, to either
+/// operand.
+mlir::AffineMap halfReadMap(mlir::OpBuilder &builder,
+                            llvm::ArrayRef<int64_t> resultShape);
+
 /// Whether `op` can be computed inside another op's loop nest: elementwise ops,
-/// splat constants, moved reads.
+/// splat constants, moved reads, halves that are joined.
 bool isInlinable(mlir::Operation *op);
 
 /// The op of a region that a library computes that the call is named after: the

@@ -10,6 +10,9 @@
 
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/TrainDialect.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/Analysis/LoopNests.h"
@@ -123,6 +126,8 @@ private:
     Operation *op = value.getDefiningOp();
     if (AffineMap moved = localReadMap(op))
       return collect(op->getOperand(0), moved.compose(map));
+    if (isJoinOfHalves(op))
+      map = halfMap(op).compose(map);
     for (Value operand : op->getOperands())
       collect(operand, map);
   }
@@ -132,6 +137,33 @@ private:
       return {};
     return movedReadMap(builder, op, split.localShape(op->getOperand(0)),
                         split.localShape(op->getResult(0)));
+  }
+
+  AffineMap halfMap(Operation *join) {
+    return halfReadMap(builder, split.localShape(join->getResult(0)));
+  }
+
+  /// The element of that half of a concat in which its index along the last dim
+  /// is; `map` goes from the loops to the concat's result.
+  Value emitHalf(OpBuilder &nested, Operation *join, AffineMap map,
+                 ValueRange elements) {
+    Location loc = join->getLoc();
+    AffineMap inHalf = halfMap(join).compose(map);
+    SmallVector<Value> halves;
+    for (Value operand : join->getOperands())
+      halves.push_back(
+          widenScalar(nested, loc, emit(nested, operand, inHalf, elements)));
+    SmallVector<OpFoldResult> loops;
+    for (unsigned loop = 0; loop < map.getNumDims(); ++loop)
+      loops.push_back(linalg::IndexOp::create(nested, loc, loop).getResult());
+    OpFoldResult index = affine::makeComposedFoldedAffineApply(
+        nested, loc, map.getSubMap({map.getNumResults() - 1}), loops);
+    Value half = arith::ConstantIndexOp::create(
+        nested, loc, split.localShape(join->getResult(0)).back() / 2);
+    Value isFirst = arith::CmpIOp::create(
+        nested, loc, arith::CmpIPredicate::ult,
+        getValueOrCreateConstantIndexOp(nested, loc, index), half);
+    return arith::SelectOp::create(nested, loc, isFirst, halves[0], halves[1]);
   }
 
   Value emit(OpBuilder &nested, Value value, AffineMap map,
@@ -151,6 +183,8 @@ private:
     Value result;
     if (AffineMap moved = localReadMap(op)) {
       result = emit(nested, op->getOperand(0), moved.compose(map), elements);
+    } else if (isJoinOfHalves(op)) {
+      result = emitHalf(nested, op, map, elements);
     } else if (auto constant = dyn_cast<ConstantOp>(op)) {
       auto dense = cast<DenseElementsAttr>(constant.getValue());
       result = arith::ConstantOp::create(

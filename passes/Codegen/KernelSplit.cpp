@@ -177,10 +177,29 @@ int64_t smallestDivisor(int64_t size, int64_t atLeast) {
   return size;
 }
 
-bool isInnermost(const DimClasses &classes, int id) {
+int64_t countElements(Value value) {
+  return cast<ShapedType>(value.getType()).getNumElements();
+}
+
+bool isInnermostOf(const DimClasses &classes, int id, Value value) {
+  int64_t rank = cast<ShapedType>(value.getType()).getRank();
+  return rank > 0 && classes.classOf(value, rank - 1) == id;
+}
+
+int64_t largestValue(const DimClasses &classes) {
+  int64_t largest = 0;
+  for (const auto &item : classes.values())
+    largest = std::max(largest, countElements(item.first));
+  return largest;
+}
+
+bool isInnermost(const DimClasses &classes, int id,
+                 Innermost which = Innermost::OfAny) {
+  constexpr int64_t kFew = 64;
+  int64_t least = which == Innermost::OfAny ? 0 : largestValue(classes) / kFew;
   return llvm::any_of(classes.values(), [&](const auto &item) {
-    int64_t rank = cast<ShapedType>(item.first.getType()).getRank();
-    return rank > 0 && classes.classOf(item.first, rank - 1) == id;
+    return isInnermostOf(classes, id, item.first) &&
+           countElements(item.first) >= least;
   });
 }
 
@@ -248,11 +267,30 @@ KernelSplit chooseSplit(Block &body) {
   return makeSplit(classes, candidates, chooseBlocks(classes, candidates));
 }
 
-KernelSplit chooseSplit(Block &body, BlockChooser blockOf) {
+KernelSplit chooseRowSplit(Block &body, int64_t elements) {
+  DimClasses classes(body);
+  SmallVector<int> candidates = findCandidates(classes, body);
+  int64_t left = elements;
+  int64_t row = largestValue(classes);
+  for (int id : candidates)
+    row /= classes.size(id);
+  left /= std::max<int64_t>(row, 1);
+  SmallVector<int64_t> blocks(candidates.size(), 1);
+  for (size_t i = candidates.size(); i > 0 && left > 1; --i) {
+    int64_t size = classes.size(candidates[i - 1]);
+    blocks[i - 1] = largestDivisor(size, left);
+    if (blocks[i - 1] < size)
+      break;
+    left /= size;
+  }
+  return makeSplit(classes, candidates, blocks);
+}
+
+KernelSplit chooseSplit(Block &body, BlockChooser blockOf, Innermost which) {
   DimClasses classes(body);
   SmallVector<int> candidates = findCandidates(classes, body);
   auto blocks = llvm::map_to_vector(candidates, [&](int id) {
-    return blockOf(classes.size(id), isInnermost(classes, id));
+    return blockOf(classes.size(id), isInnermost(classes, id, which));
   });
   return makeSplit(classes, candidates, blocks);
 }

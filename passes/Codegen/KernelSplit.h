@@ -46,11 +46,24 @@ bool splitsWell(int64_t size);
 KernelSplit chooseSplit(mlir::Block &body);
 
 /// The size of the blocks that a dim of `size` elements is cut into, a divisor;
-/// `innermost`: it is the last dim of some value.
+/// `innermost`: it is the last dim of some value that counts.
 using BlockChooser = llvm::function_ref<int64_t(int64_t size, bool innermost)>;
 
+/// The size of the blocks that a dim of `size` elements is cut into, a divisor;
+/// `innermost`: it is the last dim of some value that counts.
+using BlockChooser = llvm::function_ref<int64_t(int64_t size, bool innermost)>;
+
+/// The same with blocks of neighbouring rows, which are never cut: as many of
+/// about `elements` in all.
+KernelSplit chooseRowSplit(mlir::Block &body, int64_t elements);
+
+/// Whose last dims count: those of any value, or of large ones alone. A number
+/// for each row of another value is few bytes beside these rows.
+enum class Innermost { OfAny, OfLarge };
+
 /// The same with blocks as `blockOf` says.
-KernelSplit chooseSplit(mlir::Block &body, BlockChooser blockOf);
+KernelSplit chooseSplit(mlir::Block &body, BlockChooser blockOf,
+                        Innermost which = Innermost::OfAny);
 
 /// The largest divisor of `size` that is at most `atMost`.
 int64_t largestDivisor(int64_t size, int64_t atMost);

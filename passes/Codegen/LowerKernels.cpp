@@ -299,7 +299,9 @@ private:
     collapseDims(body, /*anyLength=*/false);
     KernelFunction perThread(kernel, cuda::chooseThreadSplit(body));
     func::FuncOp function = perThread.build(module, /*inLoop=*/true);
-    bool alone = cuda::isWorkOfOneThread(function);
+    // A thread would walk along a row, beside others on rows of their own: a
+    // team reads it as one.
+    bool alone = cuda::isWorkOfOneThread(function) && !cuda::readsHalves(body);
     if (!alone) {
       function.erase();
       KernelFunction perBlock(kernel, cuda::chooseTeamSplit(body));

@@ -48,7 +48,12 @@ public:
   }
 
 private:
-  bool isOutside(Operation *user) { return !members.contains(user); }
+  bool isOutside(Operation *user) {
+    if (RegionGrouping::isRepeatedWidening(user))
+      return llvm::any_of(user->getUsers(),
+                          [&](Operation *reader) { return isOutside(reader); });
+    return !members.contains(user);
+  }
 
   void collectResults() {
     for (Operation *op : group.ops)
@@ -158,8 +163,12 @@ private:
     if (!gradients.empty())
       region->setAttr(kGradientsAttr,
                       DenseI64ArrayAttr::get(region.getContext(), gradients));
-    for (Operation *op : llvm::reverse(group.ops))
+    for (Operation *op : llvm::reverse(group.ops)) {
+      // Readers in the region have widened it there.
+      for (Operation *user : llvm::make_early_inc_range(op->getUsers()))
+        user->erase();
       op->erase();
+    }
   }
 
   static bool isGradient(Value value) {

@@ -31,11 +31,21 @@ static ArrayRef<int64_t> shapeOfResult(Operation *op) {
 }
 
 static bool isLoopOp(Operation *op) {
-  return isa<ElementwiseOpInterface>(op) || isMovedRead(op);
+  return isa<ElementwiseOpInterface>(op) || isMovedRead(op) ||
+         isJoinOfHalves(op);
 }
 
-/// A transpose that keeps the innermost dim reads whole rows: cheap in a loop.
-static bool keepsRows(Operation *op) {
+/// Whether loops compute `op` for a half that they join, of another shape than
+/// theirs.
+static bool isOfHalf(Operation *op) {
+  if (!op->hasOneUse())
+    return false;
+  Operation *user = *op->getUsers().begin();
+  return isJoinOfHalves(user) ||
+         (isLoopOp(user) && !isa<BroadcastOp>(user) && isOfHalf(user));
+}
+
+bool keepsRows(Operation *op) {
   auto transpose = dyn_cast<TransposeOp>(op);
   if (!transpose)
     return true;
@@ -85,11 +95,16 @@ bool RegionGrouping::isRepeated(Operation *op, Operation *user) {
   return false;
 }
 
+bool RegionGrouping::isRepeatedWidening(Operation *op) {
+  return isWidening(op) && llvm::all_of(op->getUsers(), isLoopOp);
+}
+
 /// The users of `op`; in place of one that is repeated, those that repeat it.
 static SmallVector<Operation *> findReaders(Operation *op) {
   SmallVector<Operation *> readers;
   for (Operation *user : op->getUsers())
-    if (user->hasAttr(kRepeatedAttr))
+    if (user->hasAttr(kRepeatedAttr) ||
+        RegionGrouping::isRepeatedWidening(user))
       llvm::append_range(readers, findReaders(user));
     else
       readers.push_back(user);
@@ -144,7 +159,7 @@ int RegionGrouping::findGroupToJoin(Operation *op) {
   bool fits = group.ops.size() < kMaxRegionOps &&
               (!parts || parts->partOf(root) == parts->partOf(op));
   if (isLoopOp(root))
-    fits = fits && shapeOfResult(root) == shapeOfResult(op);
+    fits = fits && (shapeOfResult(root) == shapeOfResult(op) || isOfHalf(op));
   else
     fits = fits && mayFeedReduction(op, root) &&
            llvm::all_of(findReaders(op), [&](Operation *user) {

@@ -19,6 +19,10 @@ namespace zc {
 /// computes it itself.
 inline constexpr llvm::StringLiteral kRepeatedAttr = "train.repeated";
 
+/// Whether `op` is no transpose, or one that keeps the innermost dim: it reads
+/// whole rows, which is cheap in a loop.
+bool keepsRows(mlir::Operation *op);
+
 /// Ops of a program that one kernel computes, in program order.
 struct RegionGroup {
   llvm::SmallVector<mlir::Operation *> ops;
@@ -40,6 +44,10 @@ public:
 
   /// Whether the region of `user` computes its operand `op` itself.
   static bool isRepeated(mlir::Operation *op, mlir::Operation *user);
+
+  /// Whether `op` widens floats of 16 bits, and each of its readers does so
+  /// itself: it reads nothing for anybody else.
+  static bool isRepeatedWidening(mlir::Operation *op);
 
 private:
   void place(mlir::Operation *op);

@@ -35,8 +35,16 @@ bool isElementwise(Operation *op) {
   return isa_and_nonnull<ElementwiseOpInterface>(op);
 }
 
-/// The narrower form crosses a reshape, so that loops on its other side
-/// convert.
+/// The buffers of these have a class of their own.
+bool isMarked(Operation *op) {
+  return llvm::any_of(ArrayRef<StringRef>{kGradientsAttr, kKeptGradientsAttr,
+                                          kStagingAttr, kLateAttr,
+                                          kOfOtherRanksAttr},
+                      [&](StringRef name) { return op->hasAttr(name); });
+}
+
+/// The narrower form crosses a reshape or a transpose, so that loops on its
+/// other side convert.
 class Conversions {
 public:
   void run(func::FuncOp program) {
@@ -50,43 +58,111 @@ public:
   }
 
 private:
-  /// reshape(convert(x)) of a wider type as convert(reshape(x)).
+  static bool isMove(Operation *op) {
+    return isa_and_nonnull<ReshapeOp, TransposeOp>(op);
+  }
+  static bool isMoveOrCopies(Operation *op) {
+    return isMove(op) || isa_and_nonnull<BroadcastOp>(op);
+  }
+
+  /// The same move of another value.
+  static Value moveAgain(OpBuilder &builder, Operation *move, Value value) {
+    Operation *again = builder.clone(*move);
+    again->setOperand(0, value);
+    again->getResult(0).setType(
+        withElementType(cast<RankedTensorType>(move->getResult(0).getType()),
+                        getElementTypeOrSelf(value.getType())));
+    return again->getResult(0);
+  }
+
+  /// move(convert(x)) of a wider type as convert(move(x)).
   static void sink(ConvertOp op) {
     for (Operation *user : llvm::make_early_inc_range(op->getUsers())) {
-      auto reshape = dyn_cast<ReshapeOp>(user);
-      if (!reshape || !llvm::all_of(reshape->getUsers(), isElementwise))
+      if (!isMove(user) || isMarked(op) || isMarked(user) ||
+          !llvm::all_of(user->getUsers(), isElementwise))
         continue;
-      OpBuilder builder(reshape);
-      auto wide = cast<RankedTensorType>(reshape.getResult().getType());
-      auto narrowed =
-          withElementType(wide, getElementTypeOrSelf(op.getInput().getType()));
-      Value moved =
-          ReshapeOp::create(builder, reshape.getLoc(), narrowed, op.getInput());
+      OpBuilder builder(user);
+      Value moved = moveAgain(builder, user, op.getInput());
       Operation *again = builder.clone(*op);
       again->setOperand(0, moved);
-      again->getResult(0).setType(wide);
-      reshape.replaceAllUsesWith(again->getResult(0));
-      reshape.erase();
+      again->getResult(0).setType(user->getResult(0).getType());
+      user->replaceAllUsesWith(again);
+      user->erase();
     }
   }
 
-  /// convert(reshape(x)) to a narrower type as reshape(convert(x)).
+  /// convert(move(x)) to a narrower type as move(convert(x)), through as many
+  /// moves as lead to loops.
   static void hoist(ConvertOp op) {
-    auto reshape = op.getInput().getDefiningOp<ReshapeOp>();
-    if (!reshape || !reshape->hasOneUse() ||
-        !isElementwise(reshape.getInput().getDefiningOp()))
+    Operation *move = op.getInput().getDefiningOp();
+    if (!isMoveOrCopies(move) || !move->hasOneUse() || isMarked(op) ||
+        isMarked(move))
+      return;
+    Operation *origin = move;
+    while (isMoveOrCopies(origin) && origin->hasOneUse())
+      origin = origin->getOperand(0).getDefiningOp();
+    if (!isElementwise(origin))
       return;
     OpBuilder builder(op);
-    auto narrowed = cast<RankedTensorType>(op.getResult().getType());
     Operation *again = builder.clone(*op);
-    again->setOperand(0, reshape.getInput());
-    again->getResult(0).setType(withElementType(reshape.getInput().getType(),
-                                                narrowed.getElementType()));
-    Value moved = ReshapeOp::create(builder, reshape.getLoc(), narrowed,
-                                    again->getResult(0));
-    op.replaceAllUsesWith(moved);
+    again->setOperand(0, move->getOperand(0));
+    again->getResult(0).setType(
+        withElementType(cast<RankedTensorType>(move->getOperand(0).getType()),
+                        getElementTypeOrSelf(op.getType())));
+    op.replaceAllUsesWith(moveAgain(builder, move, again->getResult(0)));
     op.erase();
-    reshape.erase();
+    move->erase();
+    hoist(cast<ConvertOp>(again));
+  }
+};
+
+/// Halves of rows that change places, as in a rotary embedding, are read where
+/// they are by the loops that read the concat.
+class Halves {
+public:
+  void run(func::FuncOp program) {
+    program.walk([](ConcatOp op) {
+      SliceOp first = sliceBehind(op.getInputs().front());
+      SliceOp last = sliceBehind(op.getInputs().back());
+      if (!isOfHalves(op) || !first || !last ||
+          !llvm::all_of(op->getUsers(), isElementwise))
+        return;
+      for (Operation *each :
+           {op.getOperation(), first.getOperation(), last.getOperation()})
+        each->setAttr(kInLoopsAttr, UnitAttr::get(op.getContext()));
+    });
+  }
+
+private:
+  static bool isOfHalves(ConcatOp op) {
+    auto rank = cast<ShapedType>(op.getType()).getRank();
+    return op.getInputs().size() == 2 &&
+           static_cast<int64_t>(op.getDim()) == rank - 1 &&
+           op.getInputs()[0].getType() == op.getInputs()[1].getType();
+  }
+
+  /// The slice of rows that a half is made of, and of nothing else.
+  static SliceOp sliceBehind(Value half) {
+    while (Operation *op = half.getDefiningOp()) {
+      if (!half.hasOneUse())
+        return {};
+      if (auto slice = dyn_cast<SliceOp>(op))
+        return isOfRows(slice) ? slice : SliceOp();
+      bool isMoved = isa<TransposeOp>(op) ||
+                     (isElementwise(op) && op->getNumOperands() == 1);
+      if (!isMoved || !keepsRows(op))
+        return {};
+      half = op->getOperand(0);
+    }
+    return {};
+  }
+
+  /// Whether rows are cut alone, without gaps.
+  static bool isOfRows(SliceOp op) {
+    return llvm::all_of(op.getStrides(),
+                        [](int64_t step) { return step == 1; }) &&
+           llvm::equal(shapeOfValue(op.getInput()).drop_back(),
+                       shapeOfValue(op.getResult()).drop_back());
   }
 };
 
@@ -113,14 +189,6 @@ private:
     unsigned ops = 0;
     return findSource(op, source, ops) && source &&
            bytesOf(source) <= bytesOf(op->getResult(0)) && isInMemory(source);
-  }
-
-  /// The buffers of these have a class of their own.
-  static bool isMarked(Operation *op) {
-    return llvm::any_of(ArrayRef<StringRef>{kGradientsAttr, kKeptGradientsAttr,
-                                            kStagingAttr, kLateAttr,
-                                            kOfOtherRanksAttr},
-                        [&](StringRef name) { return op->hasAttr(name); });
   }
 
   /// Whether `op` is computed of one large tensor, `source`.
@@ -181,6 +249,7 @@ struct RepeatCheapOps : public impl::RepeatCheapOpsPassBase<RepeatCheapOps> {
       if (program.isDeclaration())
         continue;
       Conversions().run(program);
+      Halves().run(program);
       numRepeated += Chooser().run(program.getBody().front());
     }
   }

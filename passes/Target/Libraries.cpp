@@ -15,11 +15,15 @@ ArrayRef<LibraryName> getLibraryNames(StringRef device) {
                                          {cpu::kConvolution},
                                          {cpu::kAttention},
                                          {cpu::kGroupedMatmul}};
-  static constexpr LibraryName kCuda[] = {
-      {cuda::kMatmul},          {cuda::kEpilogue},
-      {cuda::kReluBits, false}, {cuda::kConvolution},
-      {cuda::kPooling},         {cuda::kNorm},
-      {cuda::kAttention},       {cuda::kShortAttention, false}};
+  static constexpr LibraryName kCuda[] = {{cuda::kMatmul},
+                                          {cuda::kEpilogue},
+                                          {cuda::kSums, false},
+                                          {cuda::kReluBits, false},
+                                          {cuda::kConvolution},
+                                          {cuda::kPooling},
+                                          {cuda::kNorm},
+                                          {cuda::kAttention},
+                                          {cuda::kShortAttention, false}};
   if (device == sched::kCudaDevice)
     return kCuda;
   return kCpu;

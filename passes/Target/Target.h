@@ -46,6 +46,9 @@ public:
   /// Whether a product's library also computes what follows the product.
   virtual bool fusesEpilogues() const { return false; }
 
+  /// Whether it also adds up a product's, or a factor's, columns there.
+  virtual bool fusesSums() const { return false; }
+
   /// Whether a ReLU leaves a bit per element for its gradient, which the
   /// library then takes to be 1 at exactly 0.
   virtual bool takesReluBits() const { return false; }

@@ -292,10 +292,18 @@ Status ApiSession::setLearningRate(double value) {
 
 Status ApiSession::setSetting(const std::string &name, double value) {
   ZC_RETURN_IF_ERROR(enter());
+  const std::vector<std::string> &known = updateSettingNames();
+  if (std::find(known.begin(), known.end(), name) == known.end()) {
+    std::string text;
+    for (const std::string &each : known)
+      text += strCat(text.empty() ? "'" : ", '", each, "'");
+    return makeError(StatusCode::InvalidArgument, "there is no setting '", name,
+                     "'; there are ", text);
+  }
+  if (std::string why = whyNoSetting(name, value); !why.empty())
+    return makeError(StatusCode::InvalidArgument, name, ": ", why, ", found ",
+                     value);
   const UpdateSettings given = {{name, value}};
-  if (!std::isfinite(value))
-    return makeError(StatusCode::InvalidArgument, name, ": ", value,
-                     " is not a finite number");
   ZC_RETURN_IF_ERROR(checkSettings(session->artifact(), given));
   settings[name] = value;
   return writeSettings(executor(), given);

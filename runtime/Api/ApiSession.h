@@ -43,6 +43,7 @@ struct ApiOptions {
 struct ApiRun {
   const Rank &rank;
   bool evaluatesOnly = false; // nothing is trained
+  bool averages = false;      // a checkpoint's moving averages are its weights
   const char *evalOption = "--eval-data";
   /// What a run that fails leaves to its user, for messages.
   std::function<std::string()> kept = [] { return std::string(); };

@@ -108,9 +108,12 @@ Status ApiSession::resume(const std::string &path) {
 Status ApiSession::resumeTogether(const std::string &path) {
   Result<std::string> from = findCheckpoint(path);
   ZC_RETURN_IF_ERROR(world.agree(from.status()));
+  const bool ofAverages = run && run->averages;
   if (!trains())
-    return world.agree(
-        loadCheckpoint(executor(), *from, CheckpointPart::Model).status());
+    return world.agree(loadCheckpoint(executor(), *from,
+                                      ofAverages ? CheckpointPart::Averages
+                                                 : CheckpointPart::Model)
+                           .status());
   Result<TrainState> saved = loadState(*from);
   ZC_RETURN_IF_ERROR(world.agree(saved.status()));
   state = std::move(*saved);

@@ -8,35 +8,6 @@ namespace zc {
 
 static constexpr const char *kInputs = "the inputs";
 
-/// As NumPy describes the type; an item size of 0: it has no such.
-static NpyArray describe(plan::DataType type) {
-  NpyArray array;
-  array.itemSize = int(elementBytes(type));
-  switch (type) {
-  case plan::F32:
-  case plan::F64:
-  case plan::F16:
-    array.kind = 'f';
-    break;
-  case plan::BOOL:
-    array.kind = 'b';
-    break;
-  case plan::U8:
-  case plan::U16:
-  case plan::U32:
-  case plan::U64:
-    array.kind = 'u';
-    break;
-  case plan::BF16: // NumPy has none
-    array.itemSize = 0;
-    break;
-  default:
-    array.kind = 'i';
-    break;
-  }
-  return array;
-}
-
 SessionInputs::SessionInputs(const Artifact &artifact, const Mesh &mesh,
                              int rank)
     : role(artifact.role()), mesh(mesh), rank(rank) {
@@ -157,7 +128,7 @@ Status SessionInputs::check(const std::string &name,
   const NamedTensor *input = find(name);
   if (!input)
     return refuseName(name, inputs);
-  const NpyArray array = describe(tensor.type);
+  const NpyArray array = describeElements(tensor.type);
   const bool converts =
       array.itemSize > 0 &&
       (findConverter(array, input->type) ||
@@ -181,7 +152,7 @@ Status SessionInputs::check(const std::string &name,
 Status SessionInputs::set(const std::string &name, GivenTensor tensor) {
   ZC_RETURN_IF_ERROR(check(name, tensor));
   ZC_ASSIGN_OR_RETURN(const uint64_t bytes, bytesOf(tensor));
-  NpyArray array = describe(tensor.type);
+  NpyArray array = describeElements(tensor.type);
   NpyArray &place = given[name];
   isChanged |= place.dims != tensor.dims || place.kind != array.kind ||
                place.itemSize != array.itemSize ||

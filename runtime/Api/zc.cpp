@@ -33,16 +33,19 @@ Status zc::fillFrom(zc_tensor_info *info, const NamedTensor &tensor,
 
 namespace {
 
-Result<GivenTensor> describeGiven(zc_type type, int32_t rank,
+Result<GivenTensor> describeGiven(const zc_type &named, int32_t rank,
                                   const int64_t *dims, const void *data) {
-  if (type < ZC_FLOAT32 || type > ZC_UINT64)
-    return makeError(StatusCode::InvalidArgument, "there is no type ",
-                     int(type));
+  // C callers may give any number; as an enumerator C++ must not read it.
+  static_assert(sizeof(named) == sizeof(int), "as C has enumerators");
+  int type = 0;
+  std::memcpy(&type, &named, sizeof(type));
+  if (type < int(ZC_FLOAT32) || type > int(ZC_UINT64))
+    return makeError(StatusCode::InvalidArgument, "there is no type ", type);
   if (rank < 0 || (rank > 0 && !dims))
     return makeError(StatusCode::InvalidArgument, "a rank of ", rank,
                      " without dims");
   GivenTensor tensor;
-  tensor.type = plan::DataType(int(type));
+  tensor.type = plan::DataType(type);
   tensor.dims.assign(dims, dims + rank);
   tensor.data = static_cast<const char *>(data);
   return tensor;

@@ -11,10 +11,10 @@
  *
  * Errors. Every function that can fail returns a zc_status and leaves a text
  * for people in the session, which zc_last_error() returns. No function throws,
- * ends the process, changes signal handlers or writes to the terminal. One
- * exception: where memory that was planned cannot be had page by page, the
- * system ends the process as it does any other. So does MPI, where a launcher's
- * other ranks do not come in time.
+ * ends the process, changes signal handlers or writes to the terminal. Yet the
+ * system ends it where memory that was planned cannot be had page by page, or
+ * where another program cuts a file short in the moment of reading it; and MPI
+ * does, where a launcher's other ranks do not come in time.
  *
  * Threads. A session is used by one thread at a time, which may be another one
  * each time; a call while another one is under way in the same session does
@@ -143,10 +143,9 @@ ZC_API zc_status zc_clear_input(zc_session *session, const char *name);
 /* --- Training ------------------------------------------------------------- */
 
 /* Does one optimizer step with the samples of zc_set_data(), or the inputs that
- * were set. A failure before the
- * step (an input is missing, a label is out of range) leaves everything as it
- * was. ZC_NOT_FINITE: the step was done, and its loss or gradients are no
- * numbers; parameters are updated from them already. */
+ * were set. A failure before the step (an input is missing, a label is out of
+ * range) leaves everything as it was. ZC_NOT_FINITE: the step was done, and its
+ * loss or gradients are no numbers; parameters are updated from them. */
 ZC_API zc_status zc_step(zc_session *session);
 
 /* The wish of the progress callback, the largest of all ranks', that has
@@ -163,7 +162,8 @@ ZC_API zc_status zc_set_learning_rate(zc_session *session, double rate);
 ZC_API double zc_learning_rate(const zc_session *session);
 
 /* Another number of the update, by its option of `zc run` without dashes
- * ("weight-decay"). Fails where the artifact's code does not read it. */
+ * ("weight-decay"). Fails where the artifact's code does not read it, or the
+ * option refuses the value. */
 ZC_API zc_status zc_set_setting(zc_session *session, const char *name,
                                 double value);
 

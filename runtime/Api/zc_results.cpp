@@ -1,6 +1,7 @@
 // The C interface over ApiSession: what evaluations and steps come to, states
 // and files.
 #include "runtime/Api/Calls.h"
+#include "runtime/Base/FileLimit.h"
 
 using namespace zc;
 
@@ -158,6 +159,7 @@ zc_status zc_set_state(zc_session *session, const char *name, const void *data,
 zc_status zc_save(zc_session *session, const char *dir, int64_t keep) {
   return call(session, [&](ApiSession &body) -> Status {
     ZC_RETURN_IF_ERROR(checkGiven(dir, "dir"));
+    FileLimitHeld held;
     return body.save(dir, keep);
   });
 }
@@ -179,6 +181,7 @@ zc_status zc_load_weights(zc_session *session, const char *path) {
 zc_status zc_export_weights(zc_session *session, const char *path) {
   return call(session, [&](ApiSession &body) -> Status {
     ZC_RETURN_IF_ERROR(checkGiven(path, "path"));
+    FileLimitHeld held;
     return body.exportWeights(path);
   });
 }

@@ -123,7 +123,7 @@ const std::vector<CommandOptions> kAllOptions = {
     {"launch", {"--max-restarts", "--min-ranks", "--ranks", "--replicate"}},
     {"sign", {"--key", "--new-key", "--output"}},
     {"eval",
-     {"--batch-dim", "--checkpoint", "--data", "--dim", "--input",
+     {"--batch-dim", "--checkpoint", "--data", "--dim", "--ema", "--input",
       "--input-value", "--json", "--local-ranks", "--max-trips", "--metrics",
       "--offload-dir", "--output-dir", "--sandbox", "--seed", "--threads",
       "--token-bits", "--trust"}},

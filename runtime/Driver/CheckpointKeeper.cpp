@@ -14,6 +14,10 @@ Status CheckpointKeeper::open(bool first) {
   isFirst = first;
   if (isOff())
     return Status();
+  if (!options.resume && isCheckpoint(options.place))
+    return makeError(StatusCode::InvalidArgument, "'", options.place,
+                     "' is a checkpoint itself; --resume goes on from it; to "
+                     "begin anew, give another folder");
   // DIR/step-N names the checkpoint to go on from; new ones go beside it.
   theFolder = options.resume ? checkpointFolder(options.place) : options.place;
   // A run that is at it is told of first. The first rank looks after the
@@ -44,17 +48,13 @@ Status CheckpointKeeper::open(bool first) {
 }
 
 /// A run that goes on from DIR/step-N takes the place of what came of it
-/// before.
+/// before. Its own step counts, for a copy may have any name.
 Status CheckpointKeeper::findLater(const std::vector<int64_t> &found) {
   ZC_ASSIGN_OR_RETURN(const std::string start, findCheckpoint(options.place));
-  std::error_code error;
-  auto isStart = [&](int64_t step) {
-    return fs::equivalent(start, checkpointPath(theFolder, step), error);
-  };
-  auto first = std::find_if(found.begin(), found.end(), isStart);
-  if (first == found.end())
-    return Status();
-  (options.overwrite ? replaced : theLater).assign(first + 1, found.end());
+  ZC_ASSIGN_OR_RETURN(const TrainState state, readTrainState(start));
+  (options.overwrite ? replaced : theLater)
+      .assign(std::upper_bound(found.begin(), found.end(), state.step),
+              found.end());
   return Status();
 }
 

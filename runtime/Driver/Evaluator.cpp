@@ -58,6 +58,7 @@ Result<RunSession> openSession(const EvalOptions &options, const Rank &rank,
   given.progress = [](zc_phase, int64_t, int64_t) { return stopSignal(); };
   ApiRun run{rank};
   run.evaluatesOnly = true;
+  run.averages = options.averages;
   run.evalOption = "--data";
   return RunSession::open(options.artifact, std::move(given), std::move(run));
 }
@@ -128,6 +129,7 @@ Status Evaluation::compareOptions() const {
   Alike alike;
   alike.addData("--input", &feed->source());
   alike.addGiven("--checkpoint", options.checkpoint);
+  alike.add("--ema", options.averages ? "on" : "off");
   alike.add("--seed", std::to_string(options.seed));
   return alike.compare(world);
 }
@@ -246,6 +248,7 @@ static Result<int> evaluateMetrics(const EvalOptions &options,
   Alike alike;
   alike.addData("--data", &heldOut.source());
   alike.addGiven("--checkpoint", options.checkpoint);
+  alike.add("--ema", options.averages ? "on" : "off");
   alike.add("--seed", std::to_string(options.seed));
   ZC_RETURN_IF_ERROR(alike.compare(world));
   ZC_RETURN_IF_ERROR(session.inside().agreeOnData());

@@ -20,6 +20,7 @@ struct EvalOptions {
   std::vector<std::string> metrics;
   bool json = false;
   std::string checkpoint; // DIR or DIR/step-N; empty: the artifact's weights
+  bool averages = false;  // the checkpoint's moving averages of them
   uint64_t seed = 0;      // of weights that a run draws
   int threads = 0;
   std::string offloadFolder; // for what is offloaded; empty: $TMPDIR, /var/tmp

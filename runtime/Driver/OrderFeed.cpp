@@ -120,6 +120,15 @@ std::vector<int64_t> OrderFeed::partOf(const std::vector<int64_t> &indices,
           indices.begin() + std::min(count, (part + 1) * microBatch)};
 }
 
+/// Asks for files a hundred times a second at most: they may lie far away.
+Status OrderFeed::checkSource() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - lookedAt < std::chrono::milliseconds(10))
+    return Status();
+  lookedAt = now;
+  return data->checkUncut();
+}
+
 /// `indices` are those of the whole step.
 const OrderFeed::Content &
 OrderFeed::readPart(size_t room, const Place &place,
@@ -129,8 +138,10 @@ OrderFeed::readPart(size_t room, const Place &place,
   if (content.isThere && content.indices == part)
     return content;
   content.isThere = true;
-  content.status =
-      feeds.at(place.first).read(placeOf(room, place.second), part);
+  content.status = checkSource();
+  if (content.status.ok())
+    content.status =
+        feeds.at(place.first).read(placeOf(room, place.second), part);
   content.indices = std::move(part);
   return content;
 }

@@ -5,6 +5,7 @@
 
 #include "runtime/Io/BatchFeed.h"
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <optional>
@@ -92,6 +93,7 @@ private:
   }
   const Content &readPart(size_t room, const Place &place,
                           const std::vector<int64_t> &indices);
+  Status checkSource();
   Status writeAhead(Executor &executor, size_t room, const Place &place);
   const plan::Program &programOf(const Place &place) const {
     return role->programs(int(place.first));
@@ -99,11 +101,12 @@ private:
 
   const plan::Role *role = nullptr;
   std::shared_ptr<const DataFile> data;
-  std::map<uint32_t, BatchFeed> feeds; // by program
-  std::vector<Place> places;           // in the order of the feeds
-  uint32_t microBatches = 1;           // that a step feeds
-  uint32_t ofStep = 1;                 // those that are its own
-  size_t ofPrologue = 0;               // the first of `places`
+  std::chrono::steady_clock::time_point lookedAt; // the files of `data`
+  std::map<uint32_t, BatchFeed> feeds;            // by program
+  std::vector<Place> places;                      // in the order of the feeds
+  uint32_t microBatches = 1;                      // that a step feeds
+  uint32_t ofStep = 1;                            // those that are its own
+  size_t ofPrologue = 0;                          // the first of `places`
   int64_t theSamples = 1, microBatch = 1;
   int64_t inputTokens = 0, labelTokens = 0;
   bool countsSamples = false; // by data of its own

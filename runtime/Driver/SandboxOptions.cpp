@@ -2,31 +2,30 @@
 #include "runtime/Base/File.h"
 #include "runtime/Driver/RunOutputs.h"
 #include "runtime/Driver/StreamedBatches.h"
+#include "runtime/Io/DataPaths.h"
 #include "runtime/Plan/CheckpointFolder.h"
 
 #include <cerrno>
 #include <fcntl.h>
-#include <glob.h>
 #include <unistd.h>
 
 namespace zc {
 
 namespace {
 
-/// Adds a file, a folder, or all files of a pattern: files that match it later
+/// Adds files, a folder, or all files of a pattern: files that match it later
 /// stay closed.
-void addData(const std::string &path, SandboxPaths &paths) {
-  if (path.empty() || path == kStandardInput)
+void addData(const std::string &data, SandboxPaths &paths) {
+  if (data.empty() || data == kStandardInput)
     return;
-  glob_t found = {};
-  if (::access(path.c_str(), F_OK) != 0 &&
-      ::glob(path.c_str(), 0, nullptr, &found) == 0) {
-    for (size_t i = 0; i < found.gl_pathc; ++i)
-      paths.read.push_back(found.gl_pathv[i]);
-    paths.list.push_back(parentPath(path));
+  for (const std::string &path : listPaths(data)) {
+    Result<std::vector<std::string>> files = expandPath(path);
+    if (files.ok() && (files->size() > 1 || files->front() != path)) {
+      paths.read.insert(paths.read.end(), files->begin(), files->end());
+      paths.list.push_back(parentPath(path));
+    }
+    paths.read.push_back(path);
   }
-  ::globfree(&found);
-  paths.read.push_back(path);
 }
 
 Status addFolder(const std::string &path, SandboxPaths &paths) {

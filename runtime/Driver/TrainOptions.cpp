@@ -51,6 +51,35 @@ Alike listAlike(const TrainOptions &options, const DataFile &data,
   return alike;
 }
 
+std::vector<std::string> listDoubts(const TrainOptions &options,
+                                    int64_t total) {
+  std::vector<std::string> doubts;
+  auto add = [&](const std::string &text) {
+    if (!text.empty())
+      doubts.push_back(text);
+  };
+  auto addBeyond = [&](const char *option, int64_t every, const char *what) {
+    if (every > total)
+      add(strCat(option, " ", every, ": the run ends after ", total,
+                 total == 1 ? " step, " : " steps, ", what));
+  };
+  addBeyond("--save-every", options.checkpoint.saveEvery,
+            "with its only checkpoint");
+  addBeyond("--eval-every", options.evalEvery, "with its only evaluation");
+  addBeyond("--log-every", options.logEvery, "of which only the last is told");
+  addBeyond("--replicate", options.replicas.saveEvery, "before its first copy");
+  // The first evaluation is always the best so far.
+  const int64_t evaluations =
+      options.evalEvery > 0 ? (total - 1) / options.evalEvery : 0;
+  if (options.patience > 0 && options.patience >= evaluations &&
+      options.evalEvery <= total)
+    add(strCat("--patience ", options.patience, ": the run has ", evaluations,
+               evaluations == 1 ? " evaluation" : " evaluations",
+               " before its last step, too few to stop it early"));
+  add(options.learningRate.doubt(total));
+  return doubts;
+}
+
 Status checkOutputs(const TrainOptions &options, InputFiles inputs,
                     const DataFile &data, const DataFile *evalData) {
   for (const DataFile *file : {&data, evalData})

@@ -56,6 +56,9 @@ std::string joinNames(const std::vector<std::string> &names);
 Alike listAlike(const TrainOptions &options, const DataFile &data,
                 const DataFile *evalData);
 
+/// Options that may not be meant so, as the run has `total` steps.
+std::vector<std::string> listDoubts(const TrainOptions &options, int64_t total);
+
 /// No file that is written may be one that is read: the artifact's, the data's,
 /// a checkpoint's to begin with.
 Status checkOutputs(const TrainOptions &options, InputFiles inputs,

@@ -145,7 +145,8 @@ void Trainer::tellBefore() {
                 checkpoints.later().back(),
                 "; this run sets them aside (--overwrite removes them)"));
   tellOfCopies();
-  warn(options.learningRate.doubt(total));
+  for (const std::string &doubt : listDoubts(options, total))
+    warn(doubt);
   if (stream && isResumed())
     warn("--resume: what arrives on standard input is taken for the samples "
          "behind those of the run so far");

@@ -2,7 +2,49 @@
 
 #include "runtime/Plan/FileTensor.h"
 
+#include <cmath>
+
 namespace zc {
+
+namespace {
+
+enum class Range {
+  Share,  // from 0 on, below 1
+  Amount, // from 0 on
+  Limit   // above 0, and float32 holds it, for gradients are compared with it
+};
+
+const std::map<std::string, Range> &ranges() {
+  static const std::map<std::string, Range> all = {
+      {"weight-decay", Range::Amount}, {"momentum", Range::Amount},
+      {"beta1", Range::Share},         {"beta2", Range::Share},
+      {"clip-norm", Range::Limit},     {"clip-value", Range::Limit}};
+  return all;
+}
+
+} // namespace
+
+const std::vector<std::string> &updateSettingNames() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> made;
+    for (const auto &[name, range] : ranges())
+      made.push_back(name);
+    return made;
+  }();
+  return names;
+}
+
+std::string whyNoSetting(const std::string &name, double value) {
+  const Range range = ranges().at(name);
+  const bool isShare = range == Range::Share;
+  if (!std::isfinite(value) || value < 0 || (isShare && value >= 1))
+    return strCat("expected a number of at least 0",
+                  isShare ? " and below 1" : "");
+  const float limit = float(value);
+  if (range == Range::Limit && !(limit > 0 && std::isfinite(limit)))
+    return "expected a number above 0 that float32 holds";
+  return "";
+}
 
 const std::string *compiledSetting(const plan::Manifest &manifest,
                                    const std::string &name) {

@@ -7,11 +7,19 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 namespace zc {
 
 /// By the options of `zc run` and `zc compile`, without dashes.
 using UpdateSettings = std::map<std::string, double>;
+
+/// The names of all numbers that there may be.
+const std::vector<std::string> &updateSettingNames();
+
+/// A sentence on a value that the number of that name cannot have ("expected a
+/// number of at least 0 and below 1"), or nothing.
+std::string whyNoSetting(const std::string &name, double value);
 
 /// Whether some role has such a number in its memory.
 bool hasSetting(const plan::Manifest &manifest, const std::string &name);

@@ -1,9 +1,11 @@
 #include "runtime/Io/BatchFeed.h"
+#include "runtime/Base/ParallelParts.h"
 #include "runtime/Plan/Types.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <mutex>
 #include <utility>
 
 namespace zc {
@@ -164,13 +166,16 @@ Status BatchFeed::bindArray(Column &column, const NpyArray &array,
   const std::string whose = strCat(
       "'", data->path(), "': '", column.input->name(), "' is ", array.print());
   column.convert = findConverter(array, type.dtype());
-  if (!column.convert) {
+  if (!column.convert)
     column.convert =
         findMeantConverter(array, type.dtype(), column.input->is_label());
-    if (column.convert)
-      theNotes.push_back(
-          strCat(whose, ", which is converted to ", typeName(type.dtype())));
-  }
+  const NpyArray same = describeElements(type.dtype());
+  // NumPy has no bfloat16, so that nobody could bring such elements.
+  const bool isSame = same.itemSize == 0 || (array.kind == same.kind &&
+                                             array.itemSize == same.itemSize);
+  if (column.convert && !isSame)
+    theNotes.push_back(
+        strCat(whose, ", which is converted to ", typeName(type.dtype())));
   column.itemSize = array.itemSize;
   // Where samples are counted, any number is right.
   std::vector<int64_t> wanted = expected;
@@ -403,29 +408,50 @@ void BatchFeed::fillWeights(std::string &staging, size_t count) const {
 Status BatchFeed::fillSamples(const Column &column,
                               const std::vector<int64_t> &indices,
                               std::string &staging) const {
+  if (int64_t(indices.size()) < theBatch)
+    std::fill(staging.begin(), staging.end(), '\0');
+  std::mutex mutex;
+  Status status;
+  size_t failed = indices.size(); // the first sample of those that fail
+  inParallelParts(int64_t(indices.size()), int64_t(staging.size()),
+                  [&](int64_t begin, int64_t end) {
+                    for (auto b = size_t(begin); b < size_t(end); ++b) {
+                      Status own = fillSample(column, indices[b], b, staging);
+                      if (own.ok())
+                        continue;
+                      std::lock_guard<std::mutex> lock(mutex);
+                      if (b < failed) {
+                        failed = b;
+                        status = std::move(own);
+                      }
+                      return;
+                    }
+                  });
+  return status;
+}
+
+/// Reads the data's sample `index` into the batch's sample `b`.
+Status BatchFeed::fillSample(const Column &column, int64_t index, size_t b,
+                             std::string &staging) const {
   const plan::DataType type = column.buffer->type().dtype();
   const int64_t bytes = elementBytes(type);
   const int64_t own = column.runs * column.length; // of a sample
-  if (int64_t(indices.size()) < theBatch)
-    std::fill(staging.begin(), staging.end(), '\0');
-  for (size_t b = 0; b < indices.size(); ++b) {
-    auto segment = std::upper_bound(
-        column.segments.begin(), column.segments.end(), indices[b],
-        [](int64_t index, const Segment &each) { return index < each.first; });
-    --segment;
-    int64_t sample = indices[b] - segment->first;
-    for (int64_t o = 0; o < column.outer; ++o) {
-      int64_t from = sample * column.sampleStride + o * column.outerStride;
-      int64_t to = (o * theBatch + int64_t(b)) * own;
-      int64_t done = convertRuns(column, segment->data + from * column.itemSize,
-                                 staging.data() + to * bytes);
-      if (done < own)
-        return makeError(StatusCode::InvalidArgument, "'", data->path(), "': '",
-                         column.input->name(), "', sample ", indices[b],
-                         ": a value does not fit ", typeName(type));
-      ZC_RETURN_IF_ERROR(checkRange(column, staging, to, own,
-                                    strCat(", sample ", indices[b])));
-    }
+  auto segment = std::upper_bound(
+      column.segments.begin(), column.segments.end(), index,
+      [](int64_t first, const Segment &each) { return first < each.first; });
+  --segment;
+  const int64_t sample = index - segment->first;
+  for (int64_t o = 0; o < column.outer; ++o) {
+    int64_t from = sample * column.sampleStride + o * column.outerStride;
+    int64_t to = (o * theBatch + int64_t(b)) * own;
+    int64_t done = convertRuns(column, segment->data + from * column.itemSize,
+                               staging.data() + to * bytes);
+    if (done < own)
+      return makeError(StatusCode::InvalidArgument, "'", data->path(), "': '",
+                       column.input->name(), "', sample ", index,
+                       ": a value does not fit ", typeName(type));
+    ZC_RETURN_IF_ERROR(
+        checkRange(column, staging, to, own, strCat(", sample ", index)));
   }
   return Status();
 }

@@ -128,6 +128,8 @@ private:
   Status fill(Column &column, size_t place);
   Status fillSamples(const Column &column, const std::vector<int64_t> &indices,
                      std::string &staging) const;
+  Status fillSample(const Column &column, int64_t index, size_t b,
+                    std::string &staging) const;
   Status fillWhole(const Column &column, std::string &staging) const;
   void fillWeights(std::string &staging, size_t count) const;
   Status checkRange(const Column &column, const std::string &staging,

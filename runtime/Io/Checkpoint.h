@@ -42,6 +42,7 @@ struct TrainState {
 enum class CheckpointPart {
   Everything, // to go on training
   Model,      // to evaluate
+  Averages,   // to evaluate moving averages in place of the weights
 };
 
 /// Writes DIR/step-N for N = state.step and returns its path. An older folder
@@ -55,8 +56,8 @@ Result<std::string> saveCheckpoint(Executor &executor, const std::string &dir,
 Result<TrainState> loadCheckpoint(Executor &executor, const std::string &path,
                                   CheckpointPart part);
 
-/// The options in the `train_state.json` of a checkpoint's own folder.
-Result<NamedTexts> readRunOptions(const std::string &path);
+/// The `train_state.json` of a checkpoint's own folder.
+Result<TrainState> readTrainState(const std::string &path);
 
 /// The result of reading weights that another artifact or program wrote.
 struct WeightsReport {

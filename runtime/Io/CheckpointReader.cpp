@@ -96,7 +96,10 @@ Status loadTensor(Executor &executor, const std::string &folder,
   if (!found)
     return makeError(StatusCode::InvalidArgument, "checkpoint '", folder,
                      "' lacks '", wanted.name(),
-                     "'; it is of another model or optimizer");
+                     wanted.state->kind() == plan::OPTIMIZER
+                         ? "'; it is of another optimizer; begin anew from "
+                           "its weights with --init-from"
+                         : "'; it is of another model");
   const plan::DataType type = wanted.type.dtype();
   const plan::DataType stored = dataTypeOf(found->dtype);
   if ((stored != type && !canConvertFloats(stored, type)) ||
@@ -197,6 +200,33 @@ Status loadGroup(Executor &executor, const std::string &folder,
   return Status();
 }
 
+/// Whether a run with `zc compile --ema` has written these tensors.
+bool holdAverages(const TensorFiles &files) {
+  const std::string suffix = std::string(".") + kAverageSlot;
+  for (const auto &[name, tensor] : files.all())
+    if (name.size() > suffix.size() &&
+        name.compare(name.size() - suffix.size(), suffix.size(), suffix) == 0)
+      return true;
+  return false;
+}
+
+/// The moving average of each parameter in its place.
+Status loadAverages(Executor &executor, const std::string &folder) {
+  ZC_ASSIGN_OR_RETURN(TensorFiles files,
+                      TensorFiles::open(folder, kOptimizer, &executor.world()));
+  if (!holdAverages(files))
+    return makeError(StatusCode::InvalidArgument, "--ema: checkpoint '", folder,
+                     "' holds no moving averages; zc compile --ema DECAY keeps "
+                     "them");
+  for (const plan::State &state : executor.artifact().role().states())
+    if (state.kind() == plan::PARAMETER)
+      for (const FileTensor &tensor : fileTensorsOf(state))
+        ZC_RETURN_IF_ERROR(
+            loadTensor(executor, folder, tensor,
+                       files.find(slotName(tensor.name(), kAverageSlot))));
+  return Status();
+}
+
 Status loadScalars(Executor &executor, const std::string &path,
                    const Json &json) {
   const auto &states = executor.artifact().role().states();
@@ -254,11 +284,10 @@ Result<TrainState> parseTrainState(const std::string &path, const Json &json) {
 
 } // namespace
 
-Result<NamedTexts> readRunOptions(const std::string &path) {
+Result<TrainState> readTrainState(const std::string &path) {
   std::string statePath = path + "/" + kTrainState;
   ZC_ASSIGN_OR_RETURN(Json json, readJson(statePath));
-  ZC_ASSIGN_OR_RETURN(TrainState state, parseTrainState(statePath, json));
-  return state.options;
+  return parseTrainState(statePath, json);
 }
 
 Result<TrainState> loadCheckpoint(Executor &executor, const std::string &path,
@@ -269,7 +298,9 @@ Result<TrainState> loadCheckpoint(Executor &executor, const std::string &path,
   ZC_RETURN_IF_ERROR(checkNothingIsLost(executor, path, part));
   executor.setStepsDone(state.step);
   ZC_RETURN_IF_ERROR(loadGroup(executor, path, kModel, state.isPartial));
-  if (part == CheckpointPart::Model)
+  if (part == CheckpointPart::Averages)
+    ZC_RETURN_IF_ERROR(loadAverages(executor, path));
+  if (part != CheckpointPart::Everything)
     return state;
   ZC_RETURN_IF_ERROR(loadGroup(executor, path, kOptimizer, state.isPartial));
   ZC_RETURN_IF_ERROR(loadScalars(executor, statePath, json));

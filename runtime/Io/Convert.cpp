@@ -162,6 +162,34 @@ Converter findMeantConverter(const NpyArray &array, plan::DataType target,
   return nullptr;
 }
 
+NpyArray describeElements(plan::DataType type) {
+  NpyArray array;
+  array.itemSize = int(elementBytes(type));
+  switch (type) {
+  case plan::F32:
+  case plan::F64:
+  case plan::F16:
+    array.kind = 'f';
+    break;
+  case plan::BOOL:
+    array.kind = 'b';
+    break;
+  case plan::U8:
+  case plan::U16:
+  case plan::U32:
+  case plan::U64:
+    array.kind = 'u';
+    break;
+  case plan::BF16: // NumPy has none
+    array.itemSize = 0;
+    break;
+  default:
+    array.kind = 'i';
+    break;
+  }
+  return array;
+}
+
 bool allFinite(plan::DataType type, std::string_view bytes) {
   switch (type) {
   case plan::F32:

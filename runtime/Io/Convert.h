@@ -22,6 +22,10 @@ Converter findConverter(const NpyArray &array, plan::DataType target);
 Converter findMeantConverter(const NpyArray &array, plan::DataType target,
                              bool isLabel);
 
+/// An array without elements of that type, as NumPy describes it; an item size
+/// of 0: NumPy has no such type.
+NpyArray describeElements(plan::DataType type);
+
 /// One element of an integer array, for messages and range checks.
 int64_t integerAt(const char *data, plan::DataType type, int64_t index);
 

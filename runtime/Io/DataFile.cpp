@@ -1,10 +1,11 @@
 #include "runtime/Io/DataFile.h"
 #include "runtime/Base/File.h"
+#include "runtime/Io/DataPaths.h"
 #include "runtime/Plan/ZipFormat.h"
 #include "runtime/Plan/ZipReader.h"
 
 #include <filesystem>
-#include <glob.h>
+#include <sys/stat.h>
 
 namespace zc {
 
@@ -20,10 +21,6 @@ static std::string nameOf(const std::string &file) {
   return file.substr(0, file.size() - kSuffix.size());
 }
 
-bool isPattern(const std::string &path) {
-  return path.find_first_of("*?[") != std::string::npos;
-}
-
 Result<DataFile> DataFile::open(const std::string &path, int tokenBits) {
   DataFile data;
   data.thePath = path;
@@ -35,14 +32,15 @@ Result<DataFile> DataFile::open(const std::string &path, int tokenBits) {
   if (isTokenPath(path) && !fs::is_directory(path, error)) {
     ZC_ASSIGN_OR_RETURN(data.theTokens, openTokenFiles(path, tokenBits));
     for (const TokenShard &shard : data.theTokens)
-      data.theFiles.push_back(shard.file->path());
+      data.addToFiles(shard.file->path());
     return data;
   }
   if (fs::is_directory(path, error)) {
     ZC_RETURN_IF_ERROR(data.openFolder());
     return data;
   }
-  if (isPattern(path) && !fs::exists(path, error)) {
+  if (!fs::exists(path, error) &&
+      (isPattern(path) || listPaths(path).size() > 1)) {
     ZC_RETURN_IF_ERROR(data.openSeveral());
     return data;
   }
@@ -53,6 +51,30 @@ Result<DataFile> DataFile::open(const std::string &path, int tokenBits) {
                      "NAME.npy for every input");
   ZC_RETURN_IF_ERROR(opened);
   return data;
+}
+
+void DataFile::addToFiles(const std::string &path) {
+  struct stat info;
+  Extent extent;
+  if (::stat(path.c_str(), &info) == 0)
+    extent = {info.st_dev, info.st_ino, info.st_size};
+  theFiles.push_back(path);
+  extents.push_back(extent);
+}
+
+/// A file that another one has replaced under its name is whole.
+Status DataFile::checkUncut() const {
+  for (size_t i = 0; i < theFiles.size(); ++i) {
+    struct stat now;
+    const Extent &then = extents[i];
+    if (::stat(theFiles[i].c_str(), &now) == 0 && now.st_dev == then.device &&
+        now.st_ino == then.inode && now.st_size < then.bytes)
+      return makeError(StatusCode::IoError, "'", theFiles[i],
+                       "' was cut short while it was read, from ", then.bytes,
+                       " to ", now.st_size,
+                       " bytes; put it back and leave it as it is");
+  }
+  return Status();
 }
 
 std::string DataFile::doubt() const {
@@ -100,7 +122,7 @@ Status DataFile::addFile(const std::string &name, const std::string &path) {
   ZC_ASSIGN_OR_RETURN(auto file, MappedFile::open(path));
   ZC_RETURN_IF_ERROR(
       add(name, parseNpy(file->bytes(), file), "'" + path + "'", theArrays));
-  theFiles.push_back(path);
+  addToFiles(path);
   return Status();
 }
 
@@ -120,18 +142,14 @@ Status DataFile::openFolder() {
 }
 
 Status DataFile::openSeveral() {
-  glob_t found = {};
-  std::vector<std::string> paths;
-  if (::glob(thePath.c_str(), 0, nullptr, &found) == 0)
-    paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
-  ::globfree(&found);
-  if (paths.empty())
-    return makeError(StatusCode::NotFound, "no file matches '", thePath, "'");
-  for (const std::string &path : paths) {
-    Arrays &arrays = path == paths.front()
-                         ? theArrays
-                         : further.emplace_back(path, Arrays()).second;
-    ZC_RETURN_IF_ERROR(openArchive(path, arrays));
+  for (const std::string &each : listPaths(thePath)) {
+    ZC_ASSIGN_OR_RETURN(const std::vector<std::string> paths, expandPath(each));
+    for (const std::string &path : paths) {
+      Arrays &arrays = theFiles.empty()
+                           ? theArrays
+                           : further.emplace_back(path, Arrays()).second;
+      ZC_RETURN_IF_ERROR(openArchive(path, arrays));
+    }
   }
   return Status();
 }
@@ -139,7 +157,7 @@ Status DataFile::openSeveral() {
 Status DataFile::openArchive(const std::string &path, Arrays &arrays) {
   ZC_ASSIGN_OR_RETURN(ZipReader reader, ZipReader::open(path));
   auto zip = std::make_shared<ZipReader>(std::move(reader));
-  theFiles.push_back(path);
+  addToFiles(path);
   for (const ZipEntry &entry : zip->entries()) {
     std::string name = nameOf(entry.name);
     if (name.empty())

@@ -10,9 +10,6 @@
 
 namespace zc {
 
-/// Whether a path may stand for several files.
-bool isPattern(const std::string &path);
-
 class DataFile {
 public:
   /// Opens an .npz, a folder of .npy files, or .bin files of tokens, which have
@@ -45,6 +42,9 @@ public:
   }
   /// Empty unless the data is tokens; then there are no arrays.
   const std::vector<TokenShard> &tokens() const { return theTokens; }
+  /// Fails where a file has been cut short since it was opened: the system ends
+  /// a process that reads what is gone.
+  Status checkUncut() const;
   /// A warning about data that may not be meant so, or nothing.
   std::string doubt() const;
 
@@ -55,9 +55,17 @@ private:
   Status openSeveral();
   Status openFolder();
   Status addFile(const std::string &name, const std::string &path);
+  void addToFiles(const std::string &path);
+
+  /// A file as it was opened.
+  struct Extent {
+    uint64_t device = 0, inode = 0;
+    int64_t bytes = 0;
+  };
 
   std::string thePath;
   std::vector<std::string> theFiles;
+  std::vector<Extent> extents; // of theFiles
   std::map<std::string, NpyArray> theArrays;
   std::map<std::string, Status> unread;
   std::vector<std::pair<std::string, Arrays>> further;

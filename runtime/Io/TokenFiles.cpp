@@ -1,8 +1,8 @@
 #include "runtime/Io/TokenFiles.h"
+#include "runtime/Io/DataPaths.h"
 
 #include <algorithm>
 #include <cstring>
-#include <glob.h>
 
 namespace zc {
 
@@ -47,14 +47,19 @@ Status readHeader(TokenShard &shard, int bits) {
   return Status();
 }
 
-/// The files' names in order; one that holds no wildcard stands for itself.
-std::vector<std::string> expand(const std::string &path) {
-  std::vector<std::string> paths;
-  glob_t found = {};
-  if (::glob(path.c_str(), GLOB_NOCHECK, nullptr, &found) == 0)
-    paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
-  ::globfree(&found);
-  return paths;
+/// Tokens of one file, which have the width of those before.
+Status addShard(const std::string &name, int bits,
+                std::vector<TokenShard> &shards) {
+  TokenShard shard;
+  ZC_ASSIGN_OR_RETURN(shard.file, MappedFile::open(name));
+  shard.tokens = shard.file->bytes();
+  ZC_RETURN_IF_ERROR(readHeader(shard, bits));
+  if (!shards.empty() && shards.front().width != shard.width)
+    return makeError(StatusCode::InvalidArgument, "'", name, "' has tokens of ",
+                     shard.width, " bytes, '", shards.front().file->path(),
+                     "' of ", shards.front().width);
+  shards.push_back(std::move(shard));
+  return Status();
 }
 
 } // namespace
@@ -83,17 +88,10 @@ bool looksTwiceAsWide(const TokenShard &shard) {
 Result<std::vector<TokenShard>> openTokenFiles(const std::string &path,
                                                int bits) {
   std::vector<TokenShard> shards;
-  for (const std::string &name : expand(path)) {
-    TokenShard shard;
-    ZC_ASSIGN_OR_RETURN(shard.file, MappedFile::open(name));
-    shard.tokens = shard.file->bytes();
-    ZC_RETURN_IF_ERROR(readHeader(shard, bits));
-    if (!shards.empty() && shards.front().width != shard.width)
-      return makeError(StatusCode::InvalidArgument, "'", name,
-                       "' has tokens of ", shard.width, " bytes, '",
-                       shards.front().file->path(), "' of ",
-                       shards.front().width);
-    shards.push_back(std::move(shard));
+  for (const std::string &each : listPaths(path)) {
+    ZC_ASSIGN_OR_RETURN(const std::vector<std::string> names, expandPath(each));
+    for (const std::string &name : names)
+      ZC_RETURN_IF_ERROR(addShard(name, bits, shards));
   }
   return shards;
 }

@@ -213,6 +213,10 @@ std::vector<FileTensor> olderVersionsOf(const plan::State &state) {
   return all;
 }
 
+std::string slotName(const std::string &parameter, const std::string &slot) {
+  return "state." + parameter + "." + slot;
+}
+
 bool isCoordinate(const plan::State &state) {
   return state.kind() == plan::SCALAR &&
          state.name().rfind(kCoordinatePrefix, 0) == 0;

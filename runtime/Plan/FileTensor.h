@@ -49,6 +49,12 @@ std::vector<FileTensor> olderVersionsOf(const plan::State &state);
 /// tensor, in files.
 std::string versionName(const std::string &name, uint32_t age);
 
+/// "state.<parameter>.<slot>": what an optimizer keeps for a parameter.
+std::string slotName(const std::string &parameter, const std::string &slot);
+
+/// The slot of the moving averages of `zc compile --ema`.
+constexpr const char *kAverageSlot = "ema";
+
 /// "coordinate.<axis>": written by the runtime, never in a file.
 constexpr const char *kCoordinatePrefix = "coordinate.";
 bool isCoordinate(const plan::State &state);

@@ -9,6 +9,7 @@ ZC_BIN_DIR: the compiler's folder; ZC_ARM64_DIR: what tools/arm64 built.
 import json
 import os
 import pathlib
+import re
 import sys
 import unittest
 
@@ -21,7 +22,7 @@ import train_test  # noqa: E402: found by the line above
 from precision_test import MULTIPLE as HALF_MULTIPLE  # noqa: E402
 from zctest import Fixture, ZcTest, latest_step, read_log  # noqa: E402
 
-THERE = pathlib.Path(os.environ["ZC_ARM64_DIR"]) / "emulated" / "zc-run"
+THERE = pathlib.Path(os.environ["ZC_ARM64_DIR"]).resolve() / "emulated" / "zc-run"
 ARCHS = ["--cpu-arch", "armv8.2-a,x86-64-v3"]
 
 
@@ -118,6 +119,32 @@ class Moved(Both):
         np.testing.assert_allclose(*losses, rtol=2e-6)
 
 
+class EveryProcessor(Both):
+    """Code for each processor that the guide names, on one that has all
+    instructions, against x86-64's losses."""
+
+    def test_trains(self):
+        there = self.folder / "zc-run"
+        there.write_text(THERE.read_text().replace("-cpu cortex-a76",
+                                                   "-cpu max"))
+        there.chmod(0o755)
+        fixture = Fixture("cnn")
+        spread = fixture.reference["optimizers"]["adamw"]["loss_spread"]
+        for arch in ("armv8-a", "armv8.2-a", "cortex-a72", "cortex-a76",
+                     "neoverse-n1", "neoverse-v1", "apple-m1"):
+            artifact = ZcTest.compile(self, fixture, "adamw", "--cpu-arch",
+                                      f"{arch},x86-64-v3", "--cpu-threads", 1)
+            losses = []
+            for tool in ({"tool": there}, {}):
+                log = self.folder / "log.jsonl"
+                self.zc("run", artifact, "--data", fixture.data, "--steps", 4,
+                        "--no-shuffle", "--log", log, **tool)
+                losses.append(self.losses(log))
+            np.testing.assert_allclose(
+                *losses, err_msg=arch,
+                rtol=max(train_test.FLOOR, train_test.MULTIPLE * spread))
+
+
 class Refused(ZcTest):
 
     def refused(self, arch, *patterns):
@@ -135,6 +162,16 @@ class Refused(ZcTest):
         """The emulated Cortex-A76 multiplies no bfloat16."""
         self.refused("neoverse-v1", "code for 'neoverse-v1' cannot run here",
                      "instruction set 'fp16fml', which this CPU lacks")
+
+    def test_needs_nothing_but_the_system(self):
+        """As ldd tells of programs of one's own machine."""
+        build = THERE.parents[1]
+        for path in (build / "bin" / "zc-run", build / "lib" / "libzc.so"):
+            listed = self.command("readelf", "-d", path)
+            needed = set(re.findall(r"NEEDED.*\[(.*)\]", listed))
+            self.assertLessEqual(needed, {
+                "libc.so.6", "libm.so.6", "libgcc_s.so.1", "libstdc++.so.6",
+                "ld-linux-aarch64.so.1"}, path)
 
     def test_doctor(self):
         done = json.loads(self.zc("doctor", "--quick", "--json", tool=THERE))

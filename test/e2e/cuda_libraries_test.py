@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper, save
 from cuda_run_test import Fake
 from zctest import Fixture, read_log
 
-RELU_BITS = "--libraries=all,cublaslt.relu-bits"
+RELU_BITS_AND_SUMS = "--libraries=all,cublaslt.relu-bits,cublaslt.sums"
 
 
 def save_model(path, nodes, x, y, weights, opset=18, ir_version=9,
@@ -182,14 +182,17 @@ class Against(Fake):
         np.savez(data, x=rng.normal(0, 1, (4, 8, 16)).astype(np.float32),
                  labels=rng.normal(0, 1, (4, 8, 16)).astype(np.float32))
         expected = self.losses(model, "cpu", data)
-        losses = self.losses(model, "cuda", data, "bf16",
-                             "--libraries=all,cudnn.short-attention")
-        calls = self.last_calls()
-        self.assertIn("cudnnBackendExecute", calls)
-        for epilogue in (164, 208):  # GELU_AUX_BIAS and DGELU_BGRAD
-            self.assertIn(f"cublasLtMatmul epilogue {epilogue} ", calls)
-        # Weights and activations of 8 bits, rounded at different places.
-        np.testing.assert_allclose(losses, expected, rtol=0.02)
+        # GELU_AUX_BIAS, then DGELU or, where sums are asked for, DGELU_BGRAD.
+        for sums, gradient in (("", 192), (",cublaslt.sums", 208)):
+            losses = self.losses(
+                model, "cuda", data, "bf16",
+                f"--libraries=all,cudnn.short-attention{sums}")
+            calls = self.last_calls()
+            self.assertIn("cudnnBackendExecute", calls)
+            for epilogue in (164, gradient):
+                self.assertIn(f"cublasLtMatmul epilogue {epilogue} ", calls)
+            # Weights and activations of 8 bits, rounded at different places.
+            np.testing.assert_allclose(losses, expected, rtol=0.02)
         losses = self.losses(model, "cuda", data, "bf16",
                              "--libraries=-cublaslt.epilogue")
         calls = self.last_calls()
@@ -214,7 +217,7 @@ class Against(Fake):
         self.assertIn("cublasLtMatmul epilogue 6 ", self.last_calls())
         np.testing.assert_allclose(losses, expected, rtol=1e-5)
         # Bits let them pass.
-        bits = self.losses(model, "cuda", data, "fp32", RELU_BITS)
+        bits = self.losses(model, "cuda", data, "fp32", RELU_BITS_AND_SUMS)
         self.assertEqual(bits[0], losses[0])
         self.assertGreater(abs(bits[4] / losses[4] - 1), 1e-4)
 
@@ -225,7 +228,7 @@ class Against(Fake):
         np.savez(data, x=rng.normal(0, 1, (4, 8, 16)).astype(np.float32),
                  labels=rng.normal(0, 1, (4, 8, 16)).astype(np.float32))
         expected = self.losses(model, "cpu", data, "fp32")
-        losses = self.losses(model, "cuda", data, "fp32", RELU_BITS)
+        losses = self.losses(model, "cuda", data, "fp32", RELU_BITS_AND_SUMS)
         calls = self.last_calls()
         # RELU_AUX_BIAS, RELU_AUX, DRELU_BGRAD and DRELU.
         for epilogue in (134, 130, 152, 136):

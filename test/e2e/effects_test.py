@@ -198,6 +198,7 @@ class Effects(ZcTest):
         for option, code, said in (
                 ("--token-bits 16", 2, "belongs to .bin files"),
                 ("--output-dir {folder}", 2, "belongs to --input"),
+                ("--ema", 2, "needs --checkpoint"),
                 ("--dim x.0=4", 2, "are for models")):
             self.fails(code, [option.split()[0], said], "eval", artifact,
                        "--data", data, *self.fill(option))
@@ -214,6 +215,30 @@ class Effects(ZcTest):
                               "before the learning rate falls")
         code, _, err = run(*step, 4, "--steps", 5)
         self.assertNotIn("--lr-step-size", err)
+
+    def test_more_steps_than_there_are(self):
+        artifact, data = self.folder / "a.zca", Fixture("mlp").data
+        self.zc("compile", Fixture("mlp").model, "-o", artifact, *SGD,
+                "--dim", "batch=32")
+        steps = ("run", artifact, "--data", data, "--steps", 5, "--eval-data",
+                 data)
+        kept = ["--checkpoint", self.folder / "c", "--overwrite"]
+        for options, said in (
+                ([*kept, "--save-every", 6], "with its only checkpoint"),
+                (["--eval-every", 6], "with its only evaluation"),
+                (["--log-every", 6], "of which only the last is told"),
+                (["--eval-every", 2, "--patience", 2],
+                 "2 evaluations before its last step, too few")):
+            with self.subTest(options=options):
+                code, out, err = run(*steps, *options)
+                self.assertEqual(code, 0, err)
+                self.assertRegex(err, f"warning: {options[-2]} .*{said}")
+                self.assertIn("trained to step 5 of 5", out)
+        for options in ([*kept, "--save-every", 5], ["--eval-every", 5],
+                        ["--log-every", 5],
+                        ["--eval-every", 1, "--patience", 3]):
+            code, _, err = run(*steps, *options)
+            self.assertNotIn("the run ", err.replace("what this run", ""))
 
     def test_a_profile_is_printed_though_quiet(self):
         artifact = self.compile(Fixture("mlp"))

@@ -120,6 +120,39 @@ class Evaluate(ZcTest):
             self.assertAlmostEqual(other["perplexity"], found[0]["perplexity"],
                                    places=4)
 
+    def test_averages_of_weights(self):
+        """What is scored is what `zc export --ema` writes."""
+        fixture = Fixture("cnn")
+        ckpt, exported = self.folder / "ckpt", self.folder / "averaged.onnx"
+        artifact = self.compile(fixture, "adamw", "--ema", 0.5)
+        self.train(artifact, fixture.data, 4, "--checkpoint", ckpt, lr=1e-2)
+        self.zc("export", artifact, "--checkpoint", ckpt, "--ema", "-o",
+                exported)
+        averaged = self.compile(fixture, "sgd", model=exported,
+                                name="averaged.zca")
+        data = fixture.data
+        expected = self.metrics(averaged, data)
+        found = self.metrics(artifact, data, "--checkpoint", ckpt, "--ema")
+        self.assertAlmostEqual(found["loss"], expected["loss"], places=6)
+        plain = self.metrics(artifact, data, "--checkpoint", ckpt)
+        self.assertGreater(abs(plain["loss"] - found["loss"]), 1e-4)
+        # Averages are divided over ranks where the moments are.
+        artifact = self.compile(fixture, "adamw", "--ema", 0.5, "--mesh",
+                                "dp=2", "--zero", 1)
+        ranks = self.metrics(artifact, data, "--checkpoint", ckpt, "--ema",
+                             "--local-ranks", 2)
+        self.assertAlmostEqual(ranks["loss"], found["loss"], places=6)
+        x = np.load(data)["x"]
+        np.testing.assert_allclose(
+            self.forward(artifact, x, "--checkpoint", ckpt, "--ema",
+                         "--local-ranks", 2), self.forward(averaged, x),
+            rtol=1e-5, atol=1e-5)
+        plain = self.compile(fixture, name="plain.zca")
+        self.train(plain, data, 1, "--checkpoint", self.folder / "other")
+        self.fails(1, ["--ema.*no moving averages", "zc compile --ema"], "eval",
+                   artifact, "--data", data, "--checkpoint",
+                   self.folder / "other", "--ema", "--local-ranks", 2)
+
     def test_refusals(self):
         fixture = Fixture("mlp")
         artifact = self.compile(fixture)
@@ -228,6 +261,17 @@ class Shown(ZcTest):
         lines = [json.loads(line) for line in out.splitlines()]
         self.assertEqual([line["step"] for line in lines], [1, 2, 3, 4, 5])
         self.assertIn("trained to step 5 of 5", err)
+
+    def test_tokens_a_second(self):
+        fixture, log = Fixture("gpt"), self.folder / "log.jsonl"
+        artifact = self.compile(fixture)
+        out = self.zc("run", artifact, "--data", fixture.data, "--steps", 3,
+                      "--log", log)
+        self.assertRegex(out, r"(?m)^step 3/3 .* samples/s, \d+ tokens/s ")
+        for line in read_log(log):
+            self.assertAlmostEqual(line["tokens_per_s"],
+                                   32 * line["samples_per_s"],
+                                   delta=1e-6 * line["tokens_per_s"])
 
     def test_the_summary_is_of_evaluations(self):
         out, _ = self.go(6, "--eval-data", self.fixture.data, "--eval-every",

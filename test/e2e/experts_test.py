@@ -18,7 +18,7 @@ from zctest import FIXTURES, Fixture, ZcTest, read_log
 
 NAMES = ("mixtral", "qwen", "gpt_oss")
 # For each model: experts, chosen, hidden size, inner size of all products.
-SIZES = {"mixtral": (4, 2, 24, 32), "qwen": (6, 3, 24, 16),
+SIZES = {"mixtral": (4, 2, 24, 32), "qwen": (8, 3, 24, 16),
          "gpt_oss": (4, 2, 24, 24)}
 LAYERS, BATCH, TOKENS = 2, 4, 48
 
@@ -52,7 +52,8 @@ class Experts(ZcTest):
                 ("mixtral", "dp=2", 2), ("mixtral", "tp=2", 2),
                 ("mixtral", "ep=4", 4), ("mixtral", "dp=2,ep=2", 4),
                 ("mixtral", "ep=2,tp=2", 4), ("qwen", "ep=2", 2),
-                ("gpt_oss", "ep=2", 2),
+                ("qwen", "ep=4", 4), ("gpt_oss", "ep=2", 2),
+                ("gpt_oss", "ep=4", 4),
                 ("mixtral", "ep=2", 2, "--accumulate", "2")):
             with self.subTest(name=name, mesh=mesh, options=options):
                 self.check(name, "adamw", "--mesh", mesh, *options,
@@ -76,6 +77,14 @@ class Experts(ZcTest):
                      if ".experts." not in name)
         self.assertLess(comm["by_kind"]["gradients"]["bytes"],
                         1.01 * 2 * (ranks - 1) / ranks * shared + 1)
+
+    def test_traffic_of_micro_batches(self):
+        """Four exchanges a layer in each of them."""
+        comm, plain = (self.traffic(f"{axis}=2", "--accumulate", "2")
+                       for axis in ("ep", "dp"))
+        more = (comm["by_kind"]["activations"]["count"]
+                - plain["by_kind"].get("activations", {"count": 0})["count"])
+        self.assertEqual(more, 2 * 4 * LAYERS)
 
     def test_traffic_of_limited_rooms(self):
         """Four all-to-alls a layer, each (ep - 1) / ep of experts times
@@ -315,11 +324,11 @@ class Experts(ZcTest):
             self.assertEqual(np.allclose(found, by_sample, rtol=1e-7), same)
 
     def test_refusals(self):
-        model = Fixture("experts/qwen").model
+        model = Fixture("experts/mixtral").model
         loss = ["--loss", "softmax-cross-entropy", "-o",
-                self.folder / "m.zca"]
+                self.folder / "m.zca", "--dim", "batch=8"]
         for words, options in (
-                (["6 experts", "4 ranks of ep"], ["--mesh", "ep=4"]),
+                (["4 experts", "8 ranks of ep"], ["--mesh", "ep=8"]),
                 (["above 0", "'-1'"], ["--moe-capacity", "-1"]),
                 (["--moe-group", "--moe-capacity"], ["--moe-group", "4"]),
                 (["groups of 5 tokens"], ["--moe-capacity", "1",
@@ -327,7 +336,7 @@ class Experts(ZcTest):
             code = 2 if "--moe" in words[0] or "above" in words[0] else 1
             self.fails(code, words, "compile", model, *options, *loss)
         self.fails(1, ["axis 'ep'", "batched_mm"], "compile",
-                   Fixture("mlp").model, "--batch", "4", "--mesh", "ep=2",
+                   Fixture("mlp").model, "--mesh", "ep=2",
                    *loss)
 
     def test_experts_that_look_for_their_tokens(self):

@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import subprocess
 import unittest
 
@@ -90,12 +91,33 @@ class Folders(Keep):
         self.assertIn("removed 1 checkpoint that this run replaces", out)
         self.assertEqual(self.steps(), [2, 4])
 
+    def test_a_copy_of_any_name_leaves_later_ones(self):
+        self.go(6, "--save-every", 2)
+        folder = self.folder / "ckpt"
+        shutil.copytree(folder / "step-2", folder / "good")
+        code, out, err = run("run", self.artifact, "--steps", 5, "--resume",
+                             "--checkpoint", folder / "good")
+        self.assertEqual(code, 0, err)
+        self.assertRegex(err, "later checkpoints than .*good', up to step 6")
+        self.assertIn("replaced-step-N' now, 2 in all", out)
+        self.assertEqual(self.steps(), [2, 4, 5])
+        self.assertTrue((folder / "good").exists())
+        self.assertEqual({path.name for path in folder.glob("replaced-*")},
+                         {"replaced-step-4", "replaced-step-6"})
+
     def test_what_is_later_goes_wherever_the_next_one_falls(self):
         self.go(6, "--save-every", 2)
         self.zc("run", self.artifact, "--steps", 8, "--save-every", 5,
                 "--resume", "--overwrite", "--checkpoint",
                 self.folder / "ckpt" / "step-2")
         self.assertEqual(self.steps(), [2, 5, 8])
+
+    def test_a_run_does_not_begin_within_a_checkpoint(self):
+        self.go(3)
+        for options in ([], ["--overwrite"]):
+            self.refuse(["step-3' is a checkpoint itself; --resume goes on"],
+                        "--checkpoint", self.folder / "ckpt" / "step-3",
+                        *options)
 
     def test_a_folder_that_is_no_checkpoint_is_not_replaced(self):
         own = self.folder / "ckpt" / "step-2" / "notes.txt"

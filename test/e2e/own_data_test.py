@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """Data as people have it, and weights from elsewhere."""
+import os
 import unittest
 
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
+from small_models import SmallModels
 from zctest import (FIXTURES, Fixture, ZcTest, latest_step, load_tensors,
-                    read_log, run)
+                    read_log, run, start)
 
 
-class OwnData(ZcTest):
+class OwnData(SmallModels):
 
     def losses(self, artifact, data, *options, notes=0):
         log = self.folder / "log.jsonl"
@@ -19,7 +21,7 @@ class OwnData(ZcTest):
         self.assertEqual(err.count("note:"), notes, err)
         return [line["loss"] for line in read_log(log)]
 
-    def save(self, name="d.npz", **arrays):
+    def write(self, name="d.npz", **arrays):
         path = self.folder / name
         np.savez(path, **arrays)
         return path
@@ -31,18 +33,32 @@ class OwnData(ZcTest):
         count = len(arrays["x"])
         cuts = [0, 10, count // 2, count]
         for i, (begin, end) in enumerate(zip(cuts, cuts[1:])):
-            self.save(f"part-{i}.npz", notes=np.arange(3),
+            self.write(f"part-{i}.npz", notes=np.arange(3),
                       **{name: array[begin:end]
                          for name, array in arrays.items()})
         expected = self.losses(artifact, fixture.data)
         self.assertEqual(
             self.losses(artifact, self.folder / "part-*.npz", notes=1),
             expected)
-        self.save("part-1.npz", x=arrays["x"][:4].astype(np.float64),
+        parts = [self.folder / f"part-{i}.npz" for i in range(3)]
+        commas = ",".join(map(str, parts))
+        self.assertEqual(self.losses(artifact, commas, notes=1), expected)
+        self.assertEqual(
+            self.losses(artifact, parts[0], "--data", parts[1], "--data",
+                        parts[2], notes=1), expected)
+        self.assertEqual(
+            self.losses(artifact, parts[0], "--data",
+                        self.folder / "part-[12].npz", notes=1), expected)
+        self.assertEqual(
+            self.zc("eval", artifact, "--data", commas),
+            self.zc("eval", artifact, "--data", fixture.data))
+        self.fails(1, ["nowhere.npz"], "run", artifact, "--data",
+                   f"{parts[0]},nowhere.npz", "--steps", 1)
+        self.write("part-1.npz", x=arrays["x"][:4].astype(np.float64),
                   labels=arrays["labels"][:4])
         self.fails(1, ["part-1.npz", "'x' is float64", "before it"], "run",
                    artifact, "--data", self.folder / "part-*.npz", "--steps", 1)
-        self.save("part-1.npz", x=arrays["x"][:4])
+        self.write("part-1.npz", x=arrays["x"][:4])
         self.fails(1, ["part-1.npz", "lacks the input 'labels'"], "run",
                    artifact, "--data", self.folder / "part-*.npz", "--steps", 1)
         self.fails(1, ["no file matches", "nothing-"], "run", artifact,
@@ -54,15 +70,20 @@ class OwnData(ZcTest):
         arrays = dict(np.load(fixture.data))
         x, labels = arrays["x"], arrays["labels"]
         expected = self.losses(artifact, fixture.data)
-        self.assertEqual(self.losses(artifact, self.save(
-            x=x, labels=labels.astype(np.uint8))), expected)
-        self.assertEqual(self.losses(artifact, self.save(
+        for dtype in (np.uint8, np.int32, np.uint64):
+            self.assertEqual(self.losses(artifact, self.write(
+                x=x, labels=labels.astype(dtype)), notes=1), expected)
+        self.assertEqual(self.losses(artifact, self.write(
+            x=x.astype(np.float16), labels=labels), notes=1),
+            self.losses(artifact, self.write(
+                x=x.astype(np.float16).astype(np.float32), labels=labels)))
+        self.assertEqual(self.losses(artifact, self.write(
             x=x.astype(np.float64), labels=labels[:, None]), notes=2),
             expected)
         yes = labels > 4
         self.assertEqual(
-            self.losses(artifact, self.save(x=x, labels=yes), notes=1),
-            self.losses(artifact, self.save(x=x, labels=yes.astype(int))))
+            self.losses(artifact, self.write(x=x, labels=yes), notes=1),
+            self.losses(artifact, self.write(x=x, labels=yes.astype(int))))
 
     def test_numbers_as_labels(self):
         fixture = Fixture("regression")
@@ -70,15 +91,52 @@ class OwnData(ZcTest):
         arrays = dict(np.load(fixture.data))
         labels = np.round(3 * arrays["labels"])
         self.assertEqual(labels.ndim, 2)
-        expected = self.losses(artifact, self.save(**{
+        expected = self.losses(artifact, self.write(**{
             **arrays, "labels": labels.astype(np.float32)}))
-        self.assertEqual(self.losses(artifact, self.save(**{
+        self.assertEqual(self.losses(artifact, self.write(**{
             **arrays, "labels": labels.astype(np.int16)}), notes=1), expected)
-        if labels.shape[1] == 1:
-            self.assertEqual(self.losses(artifact, self.save(**{
-                **arrays, "labels": labels[:, 0].astype(np.float32)}),
-                notes=1), expected)
 
+    def test_a_column_of_labels(self):
+        """[N] where the model has [N, 1]."""
+        weight = np.linspace(-1, 1, 5).astype(np.float32)[:, None]
+        model = self.save("column.onnx",
+                                [("MatMul", ["x", "w"], "y")], {"w": weight},
+                                inputs={"x": (4, 5)}, outputs={"y": (4, 1)})
+        draw = np.random.default_rng(3)
+        x = draw.normal(size=(20, 5)).astype(np.float32)
+        labels = draw.normal(size=(20, 1)).astype(np.float32)
+        for loss in ("mse", "bce-with-logits"):
+            artifact = self.folder / "column.zca"
+            self.zc("compile", model, "-o", artifact, "--loss", loss)
+            wanted = labels if loss == "mse" else labels > 0
+            expected = self.losses(artifact, self.write(
+                x=x, labels=wanted.astype(np.float32)))
+            self.assertEqual(self.losses(artifact, self.write(
+                x=x, labels=wanted[:, 0].astype(np.float32)), notes=1),
+                expected)
+        self.assertEqual(self.losses(artifact, self.write(
+            x=x, labels=wanted[:, 0]), notes=2), expected)
+
+    def test_more_than_memory_holds(self):
+        """Samples stay in their files: of 8 GiB, with holes, a run touches
+        what its steps take."""
+        fixture = Fixture("mlp")
+        artifact = self.compile(fixture)
+        folder, count = self.folder / "large", 2 ** 25
+        folder.mkdir()
+        for name, dims, dtype in (("x", (64,), np.float32),
+                                  ("labels", (), np.int64)):
+            np.lib.format.open_memmap(folder / f"{name}.npy", "w+", dtype,
+                                      (count, *dims))
+        log = self.folder / "log.jsonl"
+        process = start("run", artifact, "--data", folder, "--steps", 3,
+                        "--log", log)
+        process.stdout.read()
+        _, code, usage = os.wait4(process.pid, 0)
+        process.returncode = code
+        self.assertEqual(code, 0, process.stderr.read())
+        self.assertEqual(len(read_log(log)), 3)
+        self.assertLess(usage.ru_maxrss, 500 * 1024, "KiB of memory")
 
     def test_arrays_that_nobody_reads(self):
         fixture = Fixture("mlp")
@@ -86,11 +144,11 @@ class OwnData(ZcTest):
         arrays = dict(np.load(fixture.data))
         expected = self.losses(artifact, fixture.data)
         classes = np.array(["cat", "dog"])
-        data = self.save(classes=classes, **arrays)
+        data = self.write(classes=classes, **arrays)
         self.assertEqual(self.losses(artifact, data), expected)
-        data = self.save(more=np.zeros(3), **arrays)
+        data = self.write(more=np.zeros(3), **arrays)
         self.assertEqual(self.losses(artifact, data, notes=1), expected)
-        data = self.save(x=arrays["x"], labels=classes)
+        data = self.write(x=arrays["x"], labels=classes)
         self.fails(1, ["entry 'labels.npy': elements of type '<U3' cannot be "
                        "read"], "run", artifact, "--data", data, "--steps", 1)
 
@@ -100,7 +158,7 @@ class OwnData(ZcTest):
         arrays = dict(np.load(fixture.data))
         x = arrays["x"].astype(np.float64)
         x[7, 3] = 1e39
-        data = self.save(x=x, labels=arrays["labels"])
+        data = self.write(x=x, labels=arrays["labels"])
         self.fails(1, ["'x', sample 7: a value does not fit float32"], "run",
                    artifact, "--data", data, "--steps", 1, "--no-shuffle")
 
@@ -127,6 +185,24 @@ class InitFrom(ZcTest):
         for name, value in trained.items():
             if "running" not in name:
                 self.assertEqual(value.tobytes(), begun[name].tobytes(), name)
+
+    def test_unfreezing(self):
+        """The head's weights go into an artifact that trains all."""
+        fixture, ckpt = Fixture("mlp"), self.folder / "ckpt"
+        compiling = ["--loss", "softmax-cross-entropy", "--batch", 32]
+        head, full = self.folder / "head.zca", self.folder / "full.zca"
+        self.zc("compile", fixture.model, "-o", head, *compiling, "--train",
+                r"^6\.")
+        self.train(head, fixture.data, 3, "--checkpoint", ckpt)
+        trained = load_tensors(latest_step(ckpt))
+        self.assertEqual(set(trained), {"6.weight", "6.bias"})
+        self.zc("compile", fixture.model, "-o", full, *compiling)
+        begun, err = self.start(full, fixture, ckpt)
+        self.assertRegex(err, "lacks, so that these begin as without it: "
+                              "'0.weight'")
+        untrained = load_tensors(latest_step(self.untrained(full, fixture)))
+        for name, value in {**untrained, **trained}.items():
+            self.assertEqual(begun[name].tobytes(), value.tobytes(), name)
 
     def test_from_a_file_with_a_new_head(self):
         fixture = Fixture("mlp")

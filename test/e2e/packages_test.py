@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """tools/package: the runtime's wheel, made of this build, installed without a
 network where no library of Debian's is looked for, trains."""
+import io
 import json
 import os
 import pathlib
@@ -8,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import unittest
 import zipfile
 
@@ -19,6 +21,7 @@ ROOT = FIXTURES.parents[1]
 sys.path.insert(0, str(ROOT / "tools" / "package.d"))
 
 import bundle  # noqa: E402
+import components  # noqa: E402
 import elf  # noqa: E402
 import stubs  # noqa: E402
 
@@ -67,6 +70,23 @@ class RuntimeWheel(ZcTest):
         self.assertEqual(parts["libdnnl2"]["licenseConcluded"], "Apache-2.0")
         for name in parts.keys() - {"zc-runtime"}:
             self.assertIn(f"{folder}/licenses/{name}.txt", names)
+            self.assertNotIn(parts[name]["versionInfo"], ("", None))
+        self.assertIn(f"{folder}/licenses/common/GPL-3", names)
+        self.check_files_are_listed(wheel, names, parts)
+
+    def check_files_are_listed(self, wheel, names, parts):
+        """Each library of others is said to be of some part."""
+        packed, = (name for name in names if name.endswith(".tar.xz"))
+        with zipfile.ZipFile(wheel) as archive, \
+                tarfile.open(fileobj=io.BytesIO(archive.read(packed))) as tar:
+            libraries = {pathlib.Path(name).name for name in tar.getnames()
+                         if name.startswith("lib/")}
+        foreign = {name for name in libraries
+                   if not re.match(r"libzc(_\w+)?\.so", name)}
+        stubs_made = {bundle.own_name(name) for name in stubs.NEVER_CALLED}
+        listed = {name for part in parts.values()
+                  for name in part.get("comment", "files: ")[7:].split(", ")}
+        self.assertEqual(foreign - stubs_made, listed - {""})
 
     def test_trains(self):
         fixture = Fixture("cnn")
@@ -131,6 +151,37 @@ class RuntimeWheel(ZcTest):
                 if os.geteuid() == 0 else [])
         return self.command(*user, *args,
                             env={**env, "XDG_CACHE_HOME": str(cache)})
+
+    def test_what_is_linked_is_listed(self):
+        """The archives of others on the programs' link lines, by the part that
+        is said to hold each."""
+        rules = (BIN.parent / "build.ninja").read_text()
+        owners = {"libprotobuf": "libprotobuf-dev", "libz": "zlib1g-dev",
+                  "libonnx": "onnx", "libonnx_proto": "onnx"}
+        for target, has_compiler in (("package/libzc.so.1", False),
+                                     ("bin/zc", True)):
+            line, = re.findall(rf"^build {target}: .*?\n.*?LINK_LIBRARIES = (.*?)\n",
+                               rules, re.MULTILINE | re.DOTALL)
+            archives = {pathlib.Path(word).stem.partition("-")[0]
+                        for word in line.split()
+                        if word.startswith("/") and word.endswith(".a")}
+            listed = {part.name for part in components.components_of(
+                {}, BIN.parent, has_compiler)}
+            self.assertLessEqual({owners[name] for name in archives}, listed)
+
+    def test_debian_packages_say_what_is_linked(self):
+        self.command(ROOT / "tools" / "package", "deb", "--quick", "--build",
+                     BIN.parent, "--output", self.folder)
+        for name, part in (("zc-runtime", "libprotobuf-dev"), ("zc", "onnx")):
+            deb, = self.folder.glob(f"{name}_*.deb")
+            self.command("dpkg-deb", "-x", deb, self.folder / name)
+            documents = self.folder / name / "usr" / "share" / "doc" / name
+            listed = json.loads((documents / "zc.spdx.json").read_text())
+            version, = (each["versionInfo"] for each in listed["packages"]
+                        if each["name"] == part)
+            self.assertIn(f" {part} {version}: ",
+                          (documents / "copyright").read_text())
+            self.assertTrue((documents / "licenses" / f"{part}.txt").exists())
 
     def test_uninstalls(self):
         venv = self.install(self.package("runtime-wheel", "--quick"))

@@ -43,6 +43,8 @@ class Refusals(PythonTest):
         with self.assertRaises(ValueError):
             session.learning_rate = float("nan")
         self.refused(zc.Error, "none", session.set_setting, "none", 1)
+        self.refused(zc.Error, "at least 0", session.set_setting,
+                     "weight_decay", -1)
         session.learning_rate = 1e30
         session.step(arrays)
         failure = self.refused(zc.NotFiniteError, "", session.step)
@@ -58,6 +60,28 @@ class Refusals(PythonTest):
         session = self.opened()
         self.refused(zc.NotFoundError, "none", session.resume,
                      self.folder / "none")
+        self.refused(zc.Error, "text.zca", session.load_weights,
+                     self.folder / "text.zca")
+        self.refused(zc.Error, "text.zca", session.set_data,
+                     self.folder / "text.zca")
+        self.refused(zc.Error, "mlp", session.save, Fixture("mlp").data)
+        self.refused(zc.InvalidArgumentError, "text",
+                     session.set_eval_data, Fixture("mlp").data,
+                     metrics=["text"])
+
+    def test_wrong_selections(self):
+        session = self.opened()
+        session.set_data(Fixture("mlp").data)
+        batch, wrong = session.batch, zc.InvalidArgumentError
+        mask = np.ones(batch, bool)
+        self.refused(wrong, "not bool.*flatnonzero", session.select, mask)
+        self.refused(wrong, "not float64", session.select, [0.5] * batch)
+        self.refused(wrong, "no sample -1", session.select, [-1] * batch)
+        self.refused(wrong, f"takes {batch}", session.select, [0])
+        session.select(np.flatnonzero(mask).astype(np.uint16))
+        session.step()
+        self.refused(ValueError, "set_data", session.step,
+                     repeat(Fixture("mlp"), 1))
 
     def test_a_closed_session(self):
         session = self.opened()

@@ -115,6 +115,32 @@ class Training(PythonTest):
         self.assertEqual(len(losses), 5)
         self.assertEqual(len(session.train(iter(batches))), 6)
 
+    def test_progress_is_told_and_stops(self):
+        arrays, told, wishes = repeat(Fixture("mlp"), 4), [], []
+
+        def hear(phase, done, total):
+            told.append((phase, done, total))
+            if "raise" in wishes:
+                raise RuntimeError("in a callback")
+            return "stop" not in wishes
+
+        with zc.Session(self.compiled(), progress=hear) as session:
+            session.train(batches_of(arrays, session.batch), steps=2)
+            self.assertEqual(told, [("step", 1, 0), ("step", 2, 0)])
+            samples = len(arrays["x"])
+            session.eval(arrays)
+            self.assertEqual(told[2:], [("evaluation", done, samples) for done
+                                        in range(0, samples, session.batch)])
+            for wish in ("stop", "raise"):
+                wishes.append(wish)
+                with self.assertRaises(zc.StoppedError):
+                    session.eval(arrays)
+                wishes.clear()
+            session.eval(arrays)
+            self.assertEqual(session.steps_done, 2)
+            self.assertGreater(session.memory_bytes, 0)
+            self.assertEqual(session.sent_bytes, 0)
+
     def test_samples_of_files(self):
         """Losses and metrics of zc run on the same files."""
         digits = FIXTURES / "digits"

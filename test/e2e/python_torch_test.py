@@ -3,7 +3,10 @@
 has what the helpers call: its exporter gives the file that PyTorch's gave when
 the fixture was recorded."""
 import contextlib
+import os
+import re
 import shutil
+import subprocess
 import sys
 import types
 import unittest
@@ -11,8 +14,8 @@ from unittest import mock
 
 import numpy as np
 
-from python_module import PythonTest, batches_of, repeat, zc
-from zctest import Fixture
+from python_module import ROOT, PythonTest, batches_of, repeat, zc
+from zctest import BIN, Fixture, ZcTest
 
 
 class Tensor:
@@ -142,6 +145,40 @@ class Torch(PythonTest):
         with mock.patch.dict(sys.modules, {"torch": None}), \
                 self.assertRaises(ImportError):
             zc.export_torch(self.module, [], self.folder / "m.onnx")
+
+
+EXAMPLE = ROOT / "tools" / "python" / "examples" / "huggingface.py"
+# The tests' own Python has none of these; ZC_TORCH_PYTHON may name another.
+TORCH_PYTHON = os.environ.get("ZC_TORCH_PYTHON", sys.executable)
+
+
+def can_import(*modules):
+    code = "import importlib.util, sys; sys.exit(not all(" \
+        "map(importlib.util.find_spec, sys.argv[1:])))"
+    return subprocess.run([TORCH_PYTHON, "-c", code, *modules],
+                          check=False).returncode == 0
+
+
+class HuggingFace(ZcTest):
+
+    def test_is_short(self):
+        lines = [line for line in EXAMPLE.read_text().splitlines() if line]
+        self.assertLessEqual(len(lines), 30)
+        compile(EXAMPLE.read_text(), EXAMPLE, "exec")
+
+    @unittest.skipUnless(can_import("torch", "onnxscript", "transformers"),
+                         "needs PyTorch, onnxscript and transformers: "
+                         "ZC_TORCH_PYTHON")
+    def test_trains(self):
+        out = self.command(
+            TORCH_PYTHON, EXAMPLE, cwd=self.folder,
+            env={**os.environ, "PYTHONPATH": str(ROOT / "tools" / "python"),
+                 "ZC_LIBRARY": str(BIN.parent / "lib" / "libzc.so.1"),
+                 "ZC_PROGRAM": str(BIN / "zc")})
+        first, last = map(float, re.search(r"loss (\S+) to (\S+)",
+                                           out).groups())
+        self.assertLess(last, 0.6 * first)
+        self.assertIn("not copied: []", out)
 
 
 if __name__ == "__main__":

@@ -7,15 +7,18 @@ import unittest
 import numpy as np
 import onnx
 import onnxruntime
+from onnx import helper, numpy_helper
 
 from zctest import FIXTURES, Fixture, ZcTest, read_log
 
-NAMES = ("mixtral", "qwen", "qwen3", "gpt_oss", "deepseek_v2", "deepseek_v3")
+NAMES = ("mixtral", "qwen", "qwen3", "olmoe", "gpt_oss", "deepseek_v2",
+         "deepseek_v3")
 # Layers with experts, and of each model experts, chosen and the sizes that a
 # matrix of an expert has.
 LAYERS = {"deepseek_v2": 1, "deepseek_v3": 1}
 SIZES = {"mixtral": (4, 2, 24, 32), "qwen": (6, 3, 24, 16),
-         "qwen3": (6, 3, 24, 16), "gpt_oss": (4, 2, 24, 24),
+         "qwen3": (6, 3, 24, 16), "olmoe": (8, 3, 24, 16),
+         "gpt_oss": (4, 2, 24, 24),
          "deepseek_v2": (8, 3, 24, 16), "deepseek_v3": (8, 3, 24, 16)}
 TOKENS = 48
 
@@ -43,7 +46,8 @@ class Replaced(ZcTest):
 
     def test_losses_without_replacing(self):
         """As transformers exports them, of batched_mm."""
-        for name in ("qwen3", "gpt_oss", "deepseek_v2", "deepseek_v3"):
+        for name in ("qwen3", "olmoe", "gpt_oss", "deepseek_v2",
+                     "deepseek_v3"):
             with self.subTest(name=name):
                 self.check(name, "adamw", model="batched.onnx")
                 self.check_work(name, "batched.onnx")
@@ -51,7 +55,8 @@ class Replaced(ZcTest):
     def test_ranks(self):
         for name, mesh, ranks in (
                 ("gpt_oss", "ep=2", 2), ("deepseek_v3", "dp=2,ep=2", 4),
-                ("deepseek_v2", "ep=4", 4), ("gpt_oss", "tp=2", 2)):
+                ("deepseek_v2", "ep=4", 4), ("gpt_oss", "tp=2", 2),
+                ("olmoe", "ep=4", 4)):
             with self.subTest(name=name, mesh=mesh):
                 self.check(name, "adamw", "--mesh", mesh, ranks=ranks)
 
@@ -76,6 +81,46 @@ class Replaced(ZcTest):
                      (hidden, inner), (inner, hidden)):
             self.assertNotIn(f"tensor<{TOKENS * chosen}x{a}x{b}x",
                              step.read_text())
+
+    def as_onnx_runtimes(self):
+        """Mixtral, whose experts are calls of ONNX Runtime's."""
+        model = onnx.load(FIXTURES / "replaced/mixtral/model.onnx")
+        graph, nodes = model.graph, []
+        graph.initializer.append(
+            numpy_helper.from_array(np.array([-1, 4]), "all_tokens"))
+        for node in graph.node:
+            if node.domain != "ai.zc":
+                nodes.append(node)
+                continue
+            x, router, w1, w2 = node.input
+            names = [f"{node.output[0]}.{each}" for each in (
+                "router", "logits", "flat")]
+            nodes += [
+                helper.make_node("Transpose", [router], names[:1],
+                                 perm=[1, 0]),
+                helper.make_node("MatMul", [x, names[0]], names[1:2]),
+                helper.make_node("Reshape", [names[1], "all_tokens"],
+                                 names[2:]),
+                helper.make_node(
+                    "MoE", [x, names[2], w1, "", w2], node.output[:1],
+                    domain="com.microsoft", k=2, activation_type="swiglu",
+                    swiglu_fusion=2, normalize_routing_weights=1)]
+        del graph.node[:], model.functions[:]
+        graph.node.extend(nodes)
+        model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+        path = self.folder / "runtime.onnx"
+        onnx.save(model, path)
+        return path
+
+    def test_onnx_runtimes_experts(self):
+        """On one rank and on many, PyTorch's losses."""
+        model = self.as_onnx_runtimes()
+        self.check("mixtral", "sgd", model=model)
+        self.check_work("mixtral", model)
+        for mesh, ranks in (("ep=4", 4), ("dp=2,ep=2", 4), ("ep=2,tp=2", 4)):
+            with self.subTest(mesh=mesh):
+                self.check("mixtral", "adamw", "--mesh", mesh, ranks=ranks,
+                           model=model)
 
     def test_bodies_run_anywhere(self):
         """ONNX Runtime computes what zc does."""

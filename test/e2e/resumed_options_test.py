@@ -135,6 +135,11 @@ class Options(Keep):
                 "adam")
         _, err = self.go(6, "--resume")
         self.assertRegex(err, "optimizer adam; the run so far .* adamw")
+        other = self.make("sgd", "--momentum", 0.9, name="d.zca")
+        self.fails(1, ["lacks 'state..*momentum_buffer'; it is of another "
+                       "optimizer.*--init-from"], "run", other, "--data",
+                   self.fixture.data, "--steps", 8, "--resume",
+                   "--checkpoint", self.folder / "ckpt")
 
     def curve(self, *options, steps=6, artifact=None, name="c"):
         """Losses of a run, exactly."""

@@ -210,8 +210,8 @@ class Sharding(ZcTest):
 
     def check_dropped(self, name, axis):
         """Without one of the sums of gradients, ranks disagree."""
-        options = ["--loss", "softmax-cross-entropy", *SGD]
-        model = Fixture(name).model
+        fixture = Fixture(name)
+        options, model = fixture.compile_options("sgd"), fixture.model
         inputs = self.draw(self.emit(model, "step", *options), "step")
         many = self.emit(model, "sharded", *options, "--mesh", f"{axis}=2")
         text, dropped = re.subn(

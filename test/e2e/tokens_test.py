@@ -145,7 +145,7 @@ class Tokens(ZcTest):
         self.with_header(path, self.tokens[0])
         path.write_bytes(path.read_bytes()[:-2])
         self.fails_on(["train.bin", "says that it has 289 tokens"], path)
-        self.fails_on(["no such file"], self.folder / "none_*.bin")
+        self.fails_on(["no file matches"], self.folder / "none_*.bin")
         path.write_bytes(np.full(99, 40000, np.uint16).tobytes())
         self.fails_on([r"sample \d+", "40000 is out of range"], path)
 

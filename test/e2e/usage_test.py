@@ -47,6 +47,12 @@ class Help(ZcTest):
         self.fails(2, ["no command 'frob'"], "help", "frob")
         self.assertRegex(text, r"\bsp\b")
 
+    def test_help_of_the_runner(self):
+        self.assertIn("train an artifact", self.zc("help", tool="zc-run"))
+        self.assertEqual(self.zc("help", "eval", tool="zc-run"),
+                         self.zc("eval", "--help", tool="zc-run"))
+        self.fails(2, ["no command 'frob'"], "help", "frob", tool="zc-run")
+
     def test_each_program_by_its_name(self):
         self.assertIn("Usage: zc run ", self.zc("run", "--help"))
         self.assertIn("Usage: zc-run run ",

@@ -224,6 +224,43 @@ class Roles(SmallModels):
             self.assertIn(said, err)
             self.assertEqual(err.count("warning"), bool(said), err)
 
+    def test_exports_in_evaluation_mode_are_warned_of(self):
+        """As both of PyTorch's exporters write batch normalisation then."""
+        call = ("%%norm : [num_users=1] = call_function[target=torch.ops.aten."
+                "%s.default](args = (%%linear, %%p_weight, %%p_bias, "
+                "%%b_running_mean, %%b_running_var, %s0.1, 1e-05), kwargs = {})")
+        dynamo = call % ("_native_batch_norm_legit_no_training", "")
+        training = call % ("_native_batch_norm_legit_functional", "True, ")
+        tensors = {"w": drawn({"w": (5, 3)})["w"], "s": self.ONES,
+                   "b": self.ZEROS, "m": self.ZEROS, "v": self.ONES}
+        trained = "'norm' was exported by PyTorch in evaluation mode.*" \
+                  "statistics of each batch .--batchnorm frozen"
+        lost = "dropout is not in the file: call model.train()"
+        for name, attributes, drops, options, said in (
+                (dynamo, {}, False, [], [trained, lost]),
+                ("", {"training_mode": 0}, False, [], [trained, lost]),
+                (dynamo, {}, True, [], [trained]),
+                (dynamo, {}, False, ["--batchnorm", "frozen"], [lost]),
+                (dynamo, {}, True, ["--batchnorm", "frozen"], []),
+                (training, {}, False, [], []), ("", {}, False, [], [])):
+            norm = helper.make_node(
+                "BatchNormalization", ["a", "s", "b", "m", "v"],
+                ["n" if drops else "y"], name="norm", **attributes)
+            norm.metadata_props.add(key="pkg.torch.onnx.fx_node", value=name)
+            last = [helper.make_node("Dropout", ["n"], ["y"])]
+            model = self.save("m.onnx", [("MatMul", ["x", "w"], "a"), norm,
+                                         *(last if drops else [])],
+                              tensors, producer="pytorch", ir_version=10)
+            with self.subTest(name=name, drops=drops, options=options):
+                code, _, err = run("compile", model, "-o",
+                                   self.folder / "a.zca", "--loss", "mse",
+                                   *options)
+                self.assertEqual(code, 0, err)
+                for each in said:
+                    self.assertRegex(err, each)
+                self.assertEqual(err.count("warning"), bool(said), err)
+                self.assertEqual("dropout" in err, lost in said, err)
+
 
 class Frozen(SmallModels):
 

@@ -1,20 +1,23 @@
 #!/usr/bin/env python3
 """What a step costs by libzc, from C and from Python, beside a step of zc run.
 
-  overhead.py [--rounds 5] [--large] [--cpu]
+  overhead.py [--rounds 5] [--large] [--cpu | --turns SECONDS]
 
 A tiny model (the tests' mlp), a small GPT (4 layers, 256 wide, 8 x 128 tokens),
 and with --large GPT-2's sizes (12 layers, 768 wide, 4 x 256 tokens). Runs alternate; of each round the median step is taken,
 and of the rounds the least: what else the machine does only adds. --cpu takes
 processor time in place of the clock's, of steps by one thread, which a machine
 that is busy with other things changes little: what a long run takes more than a
-short one.
+short one. --turns takes the largest model alone, in processes that do one step
+each by turns, so that what else the machine does meets all ways alike: so long,
+in the order run, C, C, run and so on, and prints the medians and their ratio.
 """
 import argparse
 import json
 import os
 import pathlib
 import resource
+import signal
 import statistics
 import subprocess
 import sys
@@ -58,8 +61,11 @@ class Case:
     """One model: the artifact, its one batch, and a run of each way."""
 
     def __init__(self, options, make, steps, folder):
-        folder.mkdir()
         self.options, self.steps, self.folder = options, steps, folder
+        if (folder / "step.zca").exists():
+            self.arrays = dict(np.load(folder / "data.npz"))
+            return
+        folder.mkdir()
         model, arrays, further = make(folder)
         output(options.tools / "zc", "compile", model, "-o",
                folder / "step.zca", "--loss", "softmax-cross-entropy",
@@ -134,12 +140,75 @@ class Case:
         return least
 
 
+class Turn:
+    """A way in a process of its own, which stands still between its steps."""
+
+    def __init__(self, command, folder):
+        self.process = subprocess.Popen(
+            [str(part) for part in command], cwd=folder, text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL)
+        self.step(count=WARM_UP)
+
+    def step(self, count=1):
+        """The seconds until its lines say that so many steps are done. It is
+        stopped some microseconds into the next one, as every way is."""
+        self.process.send_signal(signal.SIGCONT)
+        begin = time.perf_counter()
+        for _ in range(count):
+            if not self.process.stdout.readline():
+                raise SystemExit("overhead: a way ended before its time")
+        seconds = time.perf_counter() - begin
+        self.process.send_signal(signal.SIGSTOP)
+        return seconds
+
+    def end(self):
+        self.process.kill()
+        self.process.communicate()
+
+
+def start_turns(case):
+    """Both ways, warmed up, which stand still."""
+    many = 10**6
+    return [Turn([*case.run(many), "--log", "-"], case.folder),
+            Turn([case.options.program, case.folder / "step.zca", many, "each"],
+                 case.folder)]
+
+
+def measure_turns(ways, seconds):
+    """Prints the medians of both ways and their ratio."""
+    times = [[], []]
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        for i in (0, 1, 1, 0):
+            times[i].append(ways[i].step())
+    ran, by_c = map(statistics.median, times)
+    print(f"{len(times[0])} steps each: zc run {1e3 * ran:.1f} ms, libzc "
+          f"{1e3 * by_c:.1f} ms, ratio {by_c / ran:.4f}; of the least "
+          f"{min(times[1]) / min(times[0]):.4f}")
+    print("zc run:", *(f"{1e3 * each:.1f}" for each in times[0]))
+    print("libzc:", *(f"{1e3 * each:.1f}" for each in times[1]))
+
+
 def build_program(options, folder):
     lib = options.tools.parent / "lib"
     output("cc", "-O2", f"-I{ROOT / 'runtime' / 'Api'}",
            HERE / "step_times.c", f"-L{lib}", "-lzc", f"-Wl,-rpath,{lib}",
            "-o", folder / "step_times")
     return folder / "step_times"
+
+
+def run_turns(options):
+    with tempfile.TemporaryDirectory() as name:
+        options.program = build_program(options, pathlib.Path(name))
+        make = make_gpt2 if options.large else make_small
+        folder = options.artifact or pathlib.Path(name) / "case"
+        ways = start_turns(Case(options, make, 0, folder))
+        try:
+            measure_turns(ways, options.turns)
+        finally:
+            for way in ways:
+                way.end()
 
 
 def main():
@@ -151,6 +220,9 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--large", action="store_true")
     parser.add_argument("--cpu", action="store_true")
+    parser.add_argument("--turns", type=float, metavar="SECONDS")
+    parser.add_argument("--artifact", type=pathlib.Path,
+                        help="with --turns: a folder that such a run has made")
     options = parser.parse_args()
     sys.path.insert(0, str(ROOT / "tools" / "python"))
     os.environ.setdefault("ZC_LIBRARY", str(options.tools.parent / "lib" /
@@ -161,6 +233,8 @@ def main():
     if options.large:
         cases["GPT-2 124M, 4 x 256 tokens"] = (
             make_gpt2, 1 if options.cpu else WARM_UP + 6)
+    if options.turns:
+        return run_turns(options)
     print("| model | " + ", us | ".join(WAYS) + ", us | more, us | ratio |")
     print("| --- | --- | --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory() as name:

@@ -1,5 +1,6 @@
 /* Microseconds of each step of an artifact by libzc, one a line, on the one
- * batch that files NAME.bin hold: step_times ARTIFACT STEPS */
+ * batch that files NAME.bin hold: step_times ARTIFACT STEPS [each]
+ * They are printed at the end, or each behind its step. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -44,10 +45,14 @@ int main(int argc, char **argv) {
     if ((status = zc_step(session)) == ZC_OK)
       status = zc_metric(session, "loss", &loss);
     times[step] = now() - begin;
+    if (argc > 3 && status == ZC_OK) {
+      printf("%.3f\n", times[step]);
+      fflush(stdout);
+    }
   }
   if (status != ZC_OK)
     fprintf(stderr, "%s: %s\n", zc_status_name(status), zc_last_error(session));
-  for (int step = 0; status == ZC_OK && step < steps; ++step)
+  for (int step = 0; argc <= 3 && status == ZC_OK && step < steps; ++step)
     printf("%.3f\n", times[step]);
   zc_close(&session);
   return status != ZC_OK;

@@ -1,6 +1,6 @@
 """Blocks of transformers with experts as layers of zc_moe: the same parameters.
 
-Of transformers 5.23. Each function takes a block and the class of the layer.
+Of transformers 5.23 and 5.24. Each function takes a block and the class of the layer.
 """
 import torch
 import torch.nn as nn
@@ -38,7 +38,8 @@ def build_layer(block, router, make, activation=None, **settings):
 
 
 def from_block(block, make):
-    """Mixtral's, Qwen's: the best of a softmax, over their sum or not."""
+    """Mixtral's, Qwen's, OLMoE's: the best of a softmax, over their sum or
+    not."""
     normalize = getattr(block.gate, "norm_topk_prob", True)
     return build_layer(block, block.gate, make, gate="softmax-topk",
                        normalize=normalize)
@@ -103,8 +104,16 @@ class DeepSeek(nn.Module):
 
 
 BLOCKS = {"MixtralSparseMoeBlock": from_block,
+          "MiniMaxSparseMoeBlock": from_block,
+          "OlmoeSparseMoeBlock": from_block,
+          "FlexOlmoSparseMoeBlock": from_block,
           "Qwen3MoeSparseMoeBlock": from_block,
+          "Qwen3VLMoeTextSparseMoeBlock": from_block,
           "Qwen2MoeSparseMoeBlock": WithGatedShared,
+          "Qwen3NextSparseMoeBlock": WithGatedShared,
+          "Qwen3_5MoeSparseMoeBlock": WithGatedShared,
           "GptOssMLP": GptOss,
           "DeepseekV2Moe": DeepSeek,
-          "DeepseekV3MoE": DeepSeek}
+          "DeepseekV3MoE": DeepSeek,
+          "Dots1MoE": DeepSeek,
+          "Glm4MoeMoE": DeepSeek}

@@ -17,14 +17,15 @@ LICENCES = {
     "gcc-12": "GPL-3.0-or-later WITH GCC-exception-3.1",
     "cli11": "BSD-3-Clause",
     "nlohmann-json3": "MIT",
-    "spdlog": "MIT",
-    "fmtlib": "MIT",
 }
 # Linked into the programs, or headers alone: Debian's package, and whether the
 # runtime has it too.
-LINKED = (("libprotobuf-dev", True), ("zlib1g-dev", True), ("libspdlog-dev", True),
-          ("nlohmann-json3-dev", True), ("libstdc++-12-dev", True),
-          ("libcli11-dev", True), ("libmlir-22-dev", False))
+LINKED = (("libprotobuf-dev", True), ("zlib1g-dev", True), ("nlohmann-json3-dev", True),
+          ("libstdc++-12-dev", True), ("libcli11-dev", True),
+          ("libmlir-22-dev", False))
+COMMON = pathlib.Path("/usr/share/common-licenses")
+# File there: how a licence begins that it is the text of.
+COMMON_OF = {"Apache-2.0": "Apache-2.0", "GPL-3": "GPL-3.0"}
 
 
 class Component:
@@ -70,7 +71,23 @@ def _onnx(build):
     folder = pathlib.Path(re.search(r"^ONNX_DIR:PATH=(.*)$", cache,
                                     re.MULTILINE).group(1))
     version = re.search(r"onnx-([\d.]+)", str(folder)).group(1)
-    return Component("onnx", version, "Apache-2.0", [])
+    return Component("onnx", version, "Apache-2.0", [COMMON / "Apache-2.0"])
+
+
+def write_texts(parts, folder, is_debian=False):
+    """The parts' licences as NAME.txt, and those texts in full that Debian's
+    files only name, which other systems do not have. Returns the files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    made = []
+    for part in parts:
+        made.append(folder / f"{part.name}.txt")
+        made[-1].write_text("".join(each.read_text() for each in part.texts))
+    for name, start in () if is_debian else COMMON_OF.items():
+        if any(part.licence.startswith(start) for part in parts):
+            made.append(folder / "common" / name)
+            made[-1].parent.mkdir(exist_ok=True)
+            made[-1].write_bytes((COMMON / name).read_bytes())
+    return made
 
 
 def components_of(origins, build, has_compiler):

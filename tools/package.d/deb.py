@@ -2,7 +2,9 @@
 import pathlib
 import shutil
 
+import components
 import elf
+import sbom
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MAINTAINER = "The zc project <zc@localhost>"
@@ -11,8 +13,14 @@ Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: zc
 
 Files: *
+Copyright: the zc project
 License: Apache-2.0
  On Debian systems the text is in /usr/share/common-licenses/Apache-2.0.
+"""
+# Packages whose programs contain what others wrote say so.
+LINKED = """Comment:
+ The programs are linked with parts of these, whose licences are in the folder
+ licenses beside this file; zc.spdx.json is the list in SPDX:
 """
 
 # name: (architecture, further Depends, first line, the others)
@@ -31,6 +39,9 @@ PACKAGES = {
                    "training inside Python programs",
                    "The module zc over libzc. zc.compile() needs the package zc."),
 }
+
+# Those with programs; the others are headers and Python.
+CONTAINING = ("zc-runtime", "zc")
 
 
 def _install(build, place, component):
@@ -93,10 +104,23 @@ def _control(name, version, depends, suggests, size):
     return "\n".join(lines) + f"\nDescription: {short}\n {long}\n"
 
 
-def _finish(name, tree, version, place, own):
+def _document(name, tree, version, build):
+    """Licences, and the list of what is linked in."""
     documents = tree / "usr" / "share" / "doc" / name
     documents.mkdir(parents=True)
-    (documents / "copyright").write_text(COPYRIGHT)
+    text = COPYRIGHT
+    if name in CONTAINING:
+        parts = components.components_of({}, build, name == "zc")
+        components.write_texts(parts, documents / "licenses", is_debian=True)
+        (documents / "zc.spdx.json").write_text(
+            sbom.write(name, version, "Apache-2.0", parts))
+        text += LINKED + "".join(f" {each.name} {each.version}: {each.licence}\n"
+                                 for each in parts)
+    (documents / "copyright").write_text(text)
+
+
+def _finish(name, tree, version, place, own, build):
+    _document(name, tree, version, build)
     depends, suggests = _libraries(tree, place, own)
     size = sum(path.lstat().st_size for path in tree.rglob("*")) // 1024
     control = tree / "DEBIAN"
@@ -110,14 +134,15 @@ def _finish(name, tree, version, place, own):
             path.chmod(0o755)
 
 
-def build_debs(build, output, place, version):
-    """Writes the packages; their paths."""
+def build_debs(build, output, place, version, is_quick):
+    """Writes the packages; their paths. is_quick: compresses nothing."""
     trees = _trees(build, place)
     own = trees["zc-runtime"] / "usr" / "lib"
     targets = []
     for name, tree in trees.items():
-        _finish(name, tree, version, place, own)
+        _finish(name, tree, version, place, own, build)
         target = output / f"{name}_{version}_{PACKAGES[name][0]}.deb"
-        elf.output("dpkg-deb", "--root-owner-group", "--build", tree, target)
+        elf.output("dpkg-deb", "--root-owner-group",
+                   *(["-Znone"] if is_quick else []), "--build", tree, target)
         targets.append(target)
     return targets

@@ -62,12 +62,10 @@ def _metadata(name, version, licence_files):
 
 def _licences(info, parts):
     folder = info / "licenses"
-    folder.mkdir(parents=True)
+    made = components.write_texts(parts, folder)
     shutil.copy(ROOT / "LICENSE", folder / "LICENSE")
-    for part in parts:
-        for text in part.texts:
-            shutil.copy(text, folder / f"{part.name}.txt")
-    return sorted(path.name for path in folder.iterdir())
+    return sorted(path.relative_to(folder).as_posix()
+                  for path in [*made, folder / "LICENSE"])
 
 
 def _describe(wheel, name, version, parts):

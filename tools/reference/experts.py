@@ -4,8 +4,8 @@
   experts.py [--output test/fixtures/experts] [MODEL ...]
 
 Small models of the transformers library, as PyTorch exports them with
-experts_implementation="batched_mm": `model.onnx`. `data.npz` and
-`reference.json` are as record.py writes them.
+experts_implementation="batched_mm" and a batch of any size: `model.onnx`.
+`data.npz` and `reference.json` are as record.py writes them.
 """
 import argparse
 import json
@@ -53,7 +53,7 @@ def mixtral():
 def qwen():
     """A softmax whose best are not divided by their sum, a shared expert."""
     return transformers.Qwen2MoeForCausalLM(transformers.Qwen2MoeConfig(
-        intermediate_size=32, moe_intermediate_size=16, num_experts=6,
+        intermediate_size=32, moe_intermediate_size=16, num_experts=8,
         shared_expert_intermediate_size=16, num_experts_per_tok=3,
         norm_topk_prob=False, **SHAPE))
 
@@ -66,13 +66,13 @@ def gpt_oss():
             "rope_type": "default", "rope_theta": 10000.0}, **SHAPE))
 
 
-def build(make, experts="batched_mm"):
+def build(make, experts="batched_mm", symbolic_batch=""):
     tokens, following = language.walk(VOCABULARY, SEQ)
     return models.Case(
         make.__name__, Logits(make(), experts),
         {"input_ids": tokens}, following,
         language.BATCH, "softmax-cross-entropy", {"sgd": 0.05, "adamw": 1e-3},
-        traces=False)
+        symbolic_batch=symbolic_batch, traces=False)
 
 
 CASES = {make.__name__: make for make in (mixtral, qwen, gpt_oss)}
@@ -80,9 +80,11 @@ CASES = {make.__name__: make for make in (mixtral, qwen, gpt_oss)}
 
 def export(case, path):
     example = torch.from_numpy(case.inputs["input_ids"][:case.batch])
+    batch = torch.export.Dim(case.symbolic_batch, min=2)
     program = torch.onnx.export(
         case.net.train(), (example,), dynamo=True, optimize=False,
-        verbose=False, input_names=["input_ids"], output_names=["logits"])
+        verbose=False, input_names=["input_ids"], output_names=["logits"],
+        dynamic_shapes={"input_ids": {0: batch}})
     program.save(str(path))
     model = record.without_machine_paths(onnx.load(path), traces=False)
     del model.graph.value_info[:]
@@ -95,7 +97,8 @@ def write_reference(case, folder):
     reference = {"versions": {**record.versions(),
                               "transformers": transformers.__version__},
                  "loss": case.loss, "batch": case.batch,
-                 "steps": models.STEPS, "symbolic_batch": "",
+                 "steps": models.STEPS,
+                 "symbolic_batch": case.symbolic_batch,
                  "optimizers": {}}
     for optimizer in case.learning_rates:
         entry, _ = record.record(case, optimizer)
@@ -109,7 +112,7 @@ def write_reference(case, folder):
 
 
 def write(name, folder):
-    zoo.CASES[name] = lambda: build(CASES[name])
+    zoo.CASES[name] = lambda: build(CASES[name], symbolic_batch="batch")
     case = zoo.build(name)
     folder.mkdir(parents=True, exist_ok=True)
     export(case, folder / "model.onnx")

@@ -39,6 +39,13 @@ def qwen3():
         num_experts_per_tok=3, norm_topk_prob=True, head_dim=8, **SHAPE))
 
 
+def olmoe():
+    """The best of a softmax as they are; norms of all heads at once."""
+    return transformers.OlmoeForCausalLM(transformers.OlmoeConfig(
+        intermediate_size=16, num_experts=8, num_experts_per_tok=3,
+        norm_topk_prob=False, pad_token_id=0, eos_token_id=1, **SHAPE))
+
+
 DEEPSEEK = dict(
     SHAPE, num_key_value_heads=4, intermediate_size=32,
     moe_intermediate_size=16, n_routed_experts=8, num_experts_per_tok=3,
@@ -104,7 +111,7 @@ def gpt_oss():
 
 
 CASES = {make.__name__: make for make in (
-    experts.mixtral, experts.qwen, qwen3, gpt_oss, deepseek_v2, deepseek_v3)}
+    experts.mixtral, experts.qwen, qwen3, olmoe, gpt_oss, deepseek_v2, deepseek_v3)}
 
 
 def check_equal(net):

@@ -37,6 +37,7 @@ void addOptions(CLI::App &app, EvalArguments &given) {
   app.add_option("--data", options.data,
                  "samples with labels, as for zc run: loss and metrics are "
                  "printed")
+      ->join(',')
       ->type_name("FILE")
       ->group("Evaluation");
   addTokenBitsOption(app, options.tokenBits);
@@ -45,6 +46,9 @@ void addOptions(CLI::App &app, EvalArguments &given) {
       ->group("Evaluation");
   app.add_option("--checkpoint", options.checkpoint,
                  "DIR (latest), DIR/step-N or DIR/best with trained weights");
+  app.add_flag("--ema", options.averages,
+               "the checkpoint's moving averages of the weights in place of "
+               "the weights; zc compile --ema keeps them");
   app.add_option("--seed", options.seed,
                  "without a checkpoint, of weights that a run would draw")
       ->capture_default_str()
@@ -68,6 +72,9 @@ void checkTogether(const CLI::App &app, const EvalArguments &given) {
                   "FILE");
   if (forward && given.options.outputDir.empty())
     throw CLI::RequiredError("--output-dir");
+  if (given.options.averages && given.options.checkpoint.empty())
+    throw CLI::ValidationError(
+        "--ema", "needs --checkpoint DIR, which has the averages");
   if (metrics && app.count("--output-dir"))
     throw CLI::ValidationError("--output-dir", "belongs to --input");
   for (const char *option : {"--token-bits", "--metrics", "--json"})

@@ -62,6 +62,24 @@ int refuse(const CLI::ParseError &error, const CLI::App &app,
   return refuse(zc::explainUsage(error.what()), name);
 }
 
+/// `zc-run help` and `zc-run help COMMAND`.
+int help(const std::string &topic, const CLI::App &app) {
+  if (topic.empty()) {
+    // CLI11's own way would be that of the command that was given.
+    std::fputs(app.get_formatter()
+                   ->make_help(&app, app.get_name(), CLI::AppFormatMode::Normal)
+                   .c_str(),
+               stdout);
+    return 0;
+  }
+  const std::vector<const CLI::App *> found = app.get_subcommands(
+      [&](const CLI::App *each) { return each->get_name() == topic; });
+  if (found.empty())
+    throw CLI::ValidationError("there is no command '" + topic + "'");
+  std::fputs(found.front()->help(app.get_name()).c_str(), stdout);
+  return 0;
+}
+
 } // namespace
 
 int zc::runProgram(int argc, char **argv) {
@@ -84,6 +102,10 @@ int zc::runProgram(int argc, char **argv) {
   CLI::App *doctor = app.add_subcommand("doctor", "say what this machine has");
   CLI::App *links = app.add_subcommand("links", "measure what ranks send");
   links->group(""); // zc plan --calibrate calls it
+  CLI::App *explain =
+      app.add_subcommand("help", "explain a command, as COMMAND --help");
+  std::string topic;
+  explain->add_option("command", topic, "the command to explain");
   zc::Command train = zc::addRunCommand(*run);
   zc::Command supervise = zc::addLaunchCommand(*start);
   zc::Command evaluate = zc::addEvalCommand(*eval);
@@ -98,6 +120,8 @@ int zc::runProgram(int argc, char **argv) {
     for (const auto &[command, work] : commands)
       if (*command)
         return work();
+    if (*explain)
+      return zc::finish(help(topic, app));
     return kWrongUsage;
   } catch (const CLI::ParseError &error) {
     // --help and --version end so, too.

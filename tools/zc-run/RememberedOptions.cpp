@@ -1,6 +1,6 @@
 #include "tools/zc-run/RememberedOptions.h"
 #include "runtime/Driver/CompiledSettings.h"
-#include "runtime/Io/DataFile.h"
+#include "runtime/Io/DataPaths.h"
 
 #include <charconv>
 #include <cmath>
@@ -49,7 +49,7 @@ static std::string escaped(const std::string &folder) {
 
 /// The file as seen from the folder that the run was begun in, where that is
 /// there; else as seen from here.
-static std::string placeOf(const std::string &path, const std::string &folder) {
+static std::string fileOf(const std::string &path, const std::string &folder) {
   namespace fs = std::filesystem;
   std::error_code error;
   if (path == "-" || folder.empty() || fs::path(path).is_absolute() ||
@@ -62,6 +62,17 @@ static std::string placeOf(const std::string &path, const std::string &folder) {
   return fs::is_directory(fs::path(there).parent_path(), error) ? there : path;
 }
 
+/// An option's file, or each of several files of samples.
+static std::string placeOf(const std::string &name, const std::string &text,
+                           const std::string &folder) {
+  if (name != "data" && name != "eval-data")
+    return fileOf(text, folder);
+  std::string places;
+  for (const std::string &path : listPaths(text))
+    places += (places.empty() ? "" : ",") + fileOf(path, folder);
+  return places;
+}
+
 std::set<std::string> takeOver(CLI::App &command,
                                const NamedTexts &remembered) {
   std::set<std::string> taken;
@@ -72,8 +83,8 @@ std::set<std::string> takeOver(CLI::App &command,
       if (each != name || !option || option->count() ||
           isReplaced(command, name))
         continue;
-      option->add_result(isPath(name) ? placeOf(text, folder ? *folder : "")
-                                      : text);
+      option->add_result(
+          isPath(name) ? placeOf(name, text, folder ? *folder : "") : text);
       option->run_callback();
       taken.insert(name);
     }

@@ -30,9 +30,11 @@ void addDataOptions(CLI::App &app, TrainOptions &options) {
   app.add_option("artifact", options.artifact, "the artifact, OUT.zca")
       ->required();
   app.add_option("--data", options.data,
-                 ".npz, a folder of .npy files, .bin files of tokens, or -: "
-                 "records of .npy arrays on standard input, one for each "
-                 "input, the labels last; required")
+                 ".npz, a folder of .npy files, .bin files of tokens, several "
+                 "files divided by commas or as a pattern, or -: records of "
+                 ".npy arrays on standard input, one for each input, the "
+                 "labels last; required")
+      ->join(',')
       ->type_name("FILE")
       ->group(group);
   addTokenBitsOption(app, options.tokenBits);
@@ -123,6 +125,7 @@ void addEvaluationOptions(CLI::App &app, TrainOptions &options) {
   const char *group = "Evaluation";
   app.add_option("--eval-data", options.evalData,
                  "held-out samples, as for --data")
+      ->join(',')
       ->type_name("FILE")
       ->group(group);
   app.add_option("--eval-every", options.evalEvery,
@@ -297,12 +300,12 @@ void takeOverOptions(CLI::App &app, TrainOptions &options) {
   auto found = findCheckpoint(checkpoint.place);
   if (!found.ok())
     return; // the run itself says what that means
-  auto remembered = readRunOptions(*found);
-  if (!remembered.ok())
+  auto saved = readTrainState(*found);
+  if (!saved.ok())
     return;
   if (app.count("--sandbox"))
-    dropPaths(*remembered);
-  options.takenOver = takeOver(app, *remembered);
+    dropPaths(saved->options);
+  options.takenOver = takeOver(app, saved->options);
 }
 
 /// A best checkpoint is chosen by what is evaluated.

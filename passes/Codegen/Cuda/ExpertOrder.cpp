@@ -16,10 +16,6 @@ static constexpr int64_t kThreads = 256;
 
 namespace {
 
-RankedTensorType typeOf(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
-
 class ExpertOrder : public TiledOp {
 public:
   explicit ExpertOrder(train::ExpertOrderOp op)
@@ -32,9 +28,8 @@ public:
   int64_t threads() const override { return kThreads; }
 
   MemRefType bufferType(unsigned number) const override {
-    auto type =
-        number < 3 ? typeOf(op->getOperand(number)) : typeOf(op->getResult(0));
-    return MemRefType::get({type.getNumElements()}, type.getElementType());
+    return flatBuffer(number < 3 ? typeOf(op->getOperand(number))
+                                 : typeOf(op->getResult(0)));
   }
 
   void build(DeviceCode code, ValueRange buffers, Value team) override {

@@ -3,27 +3,12 @@
 #define ZC_PASSES_CODEGEN_CUDA_EXPERTTILES_H
 
 #include "dialects/Train/ExpertOps.h"
-#include "passes/Codegen/Cuda/DeviceCode.h"
 #include "passes/Codegen/Cuda/TileProduct.h"
+#include "passes/Codegen/Cuda/TiledOp.h"
 
 #include <memory>
 
 namespace zc::cuda {
-
-/// The code of an op whose threads have tiles of their own.
-class TiledOp {
-public:
-  virtual ~TiledOp() = default;
-
-  virtual int64_t teams() const = 0;
-  virtual int64_t threads() const = 0;
-  /// The buffer that holds the operand, or behind them the result, `number`: of
-  /// as many bytes as its tensor, in whatever elements suit the code.
-  virtual mlir::MemRefType bufferType(unsigned number) const = 0;
-  /// Builds the work of one thread of team `team`.
-  virtual void build(DeviceCode code, mlir::ValueRange buffers,
-                     mlir::Value team) = 0;
-};
 
 /// The place in an order at which the rows of `expert` begin, which is where
 /// those before it end.

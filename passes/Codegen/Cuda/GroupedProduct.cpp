@@ -22,10 +22,6 @@ constexpr int64_t kStep = 32;
 /// teams that run at once then share rows and matrices in the cache.
 constexpr int64_t kBand = 8;
 
-RankedTensorType typeOf(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
-
 /// Rows of a tile; an expert's few rows would leave most of a large one empty.
 int64_t chooseRows(double expected) { return expected > 96 ? 128 : 64; }
 
@@ -43,9 +39,9 @@ public:
   int64_t threads() const override { return tile.threads(); }
 
 protected:
-  Type typeAt(unsigned number) const {
-    return number < kResult ? op->getOperand(number).getType()
-                            : op->getResult(0).getType();
+  RankedTensorType typeAt(unsigned number) const {
+    return typeOf(number < kResult ? op->getOperand(number)
+                                   : Value(op->getResult(0)));
   }
 
   /// A factor's buffer: [.., width], in words.
@@ -55,11 +51,6 @@ protected:
     if (matrices)
       return MemRefType::get({shape[0], shape[1], words}, tile.wordType());
     return MemRefType::get({count, words}, tile.wordType());
-  }
-
-  static MemRefType flat(Type tensor) {
-    auto type = cast<RankedTensorType>(tensor);
-    return MemRefType::get({type.getNumElements()}, type.getElementType());
   }
 
   /// The row at `place` of the order, or the last one.
@@ -105,7 +96,7 @@ public:
     if (number == kResult)
       return MemRefType::get({count, columns},
                              getElementTypeOrSelf(typeAt(kResult)));
-    return number > kMatrices ? flat(typeAt(number))
+    return number > kMatrices ? flatBuffer(typeAt(number))
                               : factorType(number, number == kMatrices);
   }
 
@@ -237,7 +228,7 @@ public:
     if (number == kResult)
       return MemRefType::get({experts, height, columns},
                              getElementTypeOrSelf(typeAt(kResult)));
-    return number > kMatrices ? flat(typeAt(number))
+    return number > kMatrices ? flatBuffer(typeAt(number))
                               : factorType(number, /*matrices=*/false);
   }
 

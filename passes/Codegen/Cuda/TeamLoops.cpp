@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -93,21 +94,67 @@ private:
     }
   }
 
-  SmallVector<Value> at(AffineMap map, ArrayRef<Value> indices) {
+  Value apply(AffineMap map, ArrayRef<Value> indices) {
     SmallVector<OpFoldResult> operands;
     for (Value value : indices)
       operands.push_back(value ? OpFoldResult(value)
                                : OpFoldResult(builder.getIndexAttr(0)));
+    OpFoldResult place =
+        affine::makeComposedFoldedAffineApply(builder, loc, map, operands);
+    if (auto constant = dyn_cast<Attribute>(place))
+      return index(cast<IntegerAttr>(constant).getInt());
+    return cast<Value>(place);
+  }
+
+  SmallVector<Value> at(AffineMap map, ArrayRef<Value> indices) {
     SmallVector<Value> result;
     for (unsigned i = 0; i < map.getNumResults(); ++i) {
-      OpFoldResult place = affine::makeComposedFoldedAffineApply(
-          builder, loc, map.getSubMap({i}), operands);
-      result.push_back(
-          isa<Attribute>(place)
-              ? index(cast<IntegerAttr>(cast<Attribute>(place)).getInt())
-              : cast<Value>(place));
+      AffineMap own = map.getSubMap({i});
+      Value place = applyToFirst(own, indices);
+      result.push_back(place ? place : apply(own, indices));
     }
     return result;
+  }
+
+  /// Within a half of a row, neighbours are neighbours there, too: the place of
+  /// the first of them, and how far behind it this one is. LLVM sees that of a
+  /// sum, not of a remainder. Null where it is not so.
+  Value applyToFirst(AffineMap map, ArrayRef<Value> indices) {
+    AffineExpr place = map.getResult(0);
+    for (unsigned loop = 0; loop < map.getNumDims(); ++loop) {
+      if (isa<AffineDimExpr>(place) || !indices[loop] ||
+          !place.isFunctionOfDim(loop))
+        continue;
+      auto sum = indices[loop].getDefiningOp<arith::AddIOp>();
+      auto behind =
+          sum ? getConstantIntValue(sum.getRhs()) : std::optional<int64_t>();
+      if (!behind || !stepsByOne(place, loop, *behind))
+        return {};
+      Indices first(indices);
+      first[loop] = sum.getLhs();
+      return arith::AddIOp::create(builder, loc, apply(map, first),
+                                   sum.getRhs());
+    }
+    return {};
+  }
+
+  /// Whether `place`, of this loop alone, is `behind` more wherever the loop is
+  /// that much further than at the first of some neighbours.
+  bool stepsByOne(AffineExpr place, unsigned loop, int64_t behind) {
+    constexpr int64_t kLongRow = 4096;
+    auto valueAt = [&](int64_t index) {
+      return dyn_cast<AffineConstantExpr>(
+          place.replace(builder.getAffineDimExpr(loop),
+                        builder.getAffineConstantExpr(index)));
+    };
+    auto step = static_cast<int64_t>(llvm::PowerOf2Ceil(behind + 1));
+    for (int64_t first = 0; first < sizes[loop]; first += step) {
+      auto here = valueAt(first), there = valueAt(first + behind);
+      if (sizes[loop] > kLongRow || !here || !there ||
+          there.getValue() != here.getValue() + behind)
+        return false;
+    }
+    return true;
   }
 
   Value load(Value buffer, AffineMap map, ArrayRef<Value> indices) {

@@ -1,6 +1,7 @@
 //===- ThreadPlan.cpp - a kernel's work among GPU threads -----------------===//
 #include "passes/Codegen/Cuda/ThreadPlan.h"
 
+#include "passes/Analysis/LoopNests.h"
 #include "passes/Codegen/Cuda/ScatterLoop.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -19,21 +20,59 @@ static constexpr int64_t kThreads = 256;
 static constexpr int64_t kWarp = 32;
 static constexpr int64_t kMaxTeam = 512;
 
+static bool isNarrow(Type type) {
+  return cast<ShapedType>(type).getElementTypeBitWidth() == 16;
+}
+
+static bool hasNarrowResults(Block &body) {
+  return llvm::any_of(body.without_terminator(), [](Operation &op) {
+    return llvm::any_of(op.getResultTypes(), isNarrow);
+  });
+}
+
 KernelSplit chooseThreadSplit(Block &body) {
-  int64_t width = 4;
-  for (Operation &op : body.without_terminator())
-    for (Type type : op.getResultTypes())
-      if (cast<ShapedType>(type).getElementTypeBitWidth() == 16)
-        width = 8;
+  int64_t width = hasNarrowResults(body) ? 8 : 4;
   return chooseSplit(body, [&](int64_t size, bool innermost) {
     return innermost ? largestDivisor(size, width) : int64_t(1);
   });
 }
 
+/// Neighbours that a team has together: as many as make whole lines of memory,
+/// or, where teams would be too few to read much at once, a part of a line that
+/// is still read as one.
+static constexpr int64_t kLineBytes = 128, kSectorBytes = 32;
+static constexpr int64_t kFewTeams = 256, kManyElements = 1 << 20;
+
+static int64_t largestOperand(Block &body) {
+  int64_t largest = 0;
+  for (Type type : body.getArgumentTypes())
+    largest = std::max(largest, cast<ShapedType>(type).getNumElements());
+  return largest;
+}
+
+/// Elements of the rows that a team has whose halves change places.
+static constexpr int64_t kRowElements = 2048;
+
+bool readsHalves(Block &body) {
+  return llvm::any_of(body.without_terminator(),
+                      [](Operation &op) { return isJoinOfHalves(&op); });
+}
+
 KernelSplit chooseTeamSplit(Block &body) {
-  return chooseSplit(body, [](int64_t size, bool innermost) {
-    return innermost ? largestDivisor(size, kWarp) : int64_t(1);
-  });
+  if (readsHalves(body))
+    return chooseRowSplit(body, kRowElements);
+  bool narrow =
+      hasNarrowResults(body) || llvm::any_of(body.getArgumentTypes(), isNarrow);
+  bool isSmall = largestOperand(body) < kManyElements;
+  for (int64_t bytes = kLineBytes;; bytes /= 2) {
+    int64_t width = bytes / (narrow ? 2 : 4);
+    auto blockOf = [&](int64_t size, bool innermost) {
+      return innermost ? largestDivisor(size, width) : int64_t(1);
+    };
+    KernelSplit split = chooseSplit(body, blockOf, Innermost::OfLarge);
+    if (isSmall || split.grid() >= kFewTeams || bytes == kSectorBytes)
+      return split;
+  }
 }
 
 /// How often the loops around `op` run, at most.
@@ -90,17 +129,27 @@ static int64_t countRowTeams(func::FuncOp function, int64_t threads) {
                              kMaxRowTeams);
 }
 
+/// Elements that a thread takes at once of what a loop nest reads and writes:
+/// 16 bytes.
+static int64_t countBeside(linalg::LinalgOp op) {
+  for (Value operand : op->getOperands())
+    if (auto type = dyn_cast<MemRefType>(operand.getType());
+        type && type.getElementTypeBitWidth() == 16)
+      return 8;
+  return 4;
+}
+
 /// Threads that the largest loop nest of a team keeps busy.
 static int64_t chooseTeam(func::FuncOp function) {
-  int64_t largest = 4 * kWarp * countScatterWarps(function);
+  int64_t largest = kWarp * countScatterWarps(function);
   function.walk([&](linalg::LinalgOp op) {
     int64_t size = 1;
     for (int64_t range : op.getStaticLoopRanges())
       size *= range;
-    largest = std::max(largest, size);
+    largest =
+        std::max<int64_t>(largest, llvm::divideCeil(size, countBeside(op)));
   });
-  int64_t threads = llvm::PowerOf2Ceil(llvm::divideCeil(largest, 4));
-  return std::clamp(threads, kWarp, kMaxTeam);
+  return std::clamp<int64_t>(llvm::PowerOf2Ceil(largest), kWarp, kMaxTeam);
 }
 
 int64_t setThreads(func::FuncOp function, bool blockPerThread) {

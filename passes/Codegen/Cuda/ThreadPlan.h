@@ -20,7 +20,11 @@ inline constexpr llvm::StringLiteral kRowTeamsAttr = "zc.row_teams";
 /// Blocks as small as they go: 16 bytes of a row, which one instruction loads.
 KernelSplit chooseThreadSplit(mlir::Block &body);
 
-/// Blocks for a team: one row, or 32 columns.
+/// Whether loops read halves of rows that change places (isJoinOfHalves).
+bool readsHalves(mlir::Block &body);
+
+/// Blocks for a team: one row, some rows whose halves change places, or columns
+/// that are a line of memory.
 KernelSplit chooseTeamSplit(mlir::Block &body);
 
 /// Whether one block of `function` is little enough for one thread.

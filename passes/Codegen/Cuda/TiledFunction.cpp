@@ -3,6 +3,7 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "passes/Codegen/Cuda/ExpertTiles.h"
+#include "passes/Codegen/Cuda/PoolThreads.h"
 #include "passes/Codegen/Cuda/ThreadPlan.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -20,7 +21,8 @@ Operation *findTiledOp(Block &body) {
       llvm::TypeSwitch<Operation *, bool>(&op)
           .Case<train::GroupedMatmulOp, train::GroupedMatmulGradOp>(
               [](auto product) { return !product.getOrder().empty(); })
-          .Case([](train::ExpertOrderOp) { return true; })
+          .Case<train::ExpertOrderOp, train::MaxPoolPlacesOp,
+                train::MaxPoolPlacesGradOp>([](auto) { return true; })
           .Default(false);
   return isTiled ? &op : nullptr;
 }
@@ -29,7 +31,9 @@ static std::unique_ptr<TiledOp> makeTiledOp(Operation *op) {
   return llvm::TypeSwitch<Operation *, std::unique_ptr<TiledOp>>(op)
       .Case(makeExpertOrder)
       .Case(makeGroupedProduct)
-      .Case(makeGroupedGradient);
+      .Case(makeGroupedGradient)
+      .Case(makeMaxPoolPlaces)
+      .Case(makeMaxPoolPlacesGrad);
 }
 
 /// The teams, their threads, and the bytes of all buffers: what a launch must

@@ -1,8 +1,9 @@
 //===- TiledFunction.h - kernels whose threads have tiles -------*- C++ -*-===//
 //
-// A product of experts' rows finds in memory which rows these are, and how
-// many. So it has as many teams as there could be tiles of rows, and those
-// without a tile end at once.
+// Some ops are not divided by their dims. A product of experts' rows finds in
+// memory which rows these are, and how many: it has as many teams as there
+// could be tiles of rows, and those without a tile end at once. Windows of a
+// pooling overlap: each thread has elements of the result.
 //
 //===----------------------------------------------------------------------===//
 #ifndef ZC_PASSES_CODEGEN_CUDA_TILEDFUNCTION_H
@@ -18,8 +19,8 @@ namespace zc::cuda {
 inline constexpr llvm::StringLiteral kOwnThreadsAttr = "zc.own_threads";
 
 /// The op that `body` consists of, if it is computed by such a function:
-/// train.expert_order, or grouped_matmul or its gradient with an order; or
-/// null.
+/// train.expert_order, grouped_matmul or its gradient with an order, a max
+/// pooling with places or its gradient; or null.
 mlir::Operation *findTiledOp(mlir::Block &body);
 
 /// Adds the function of a kernel of such an op to `module`, with its threads

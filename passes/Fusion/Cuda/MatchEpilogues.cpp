@@ -438,8 +438,10 @@ struct MatchEpilogues : public impl::MatchEpiloguesPassBase<MatchEpilogues> {
       Block &block = program.getBody().front();
       joinTails(block);
       eraseDead(block);
-      joinSums(block);
-      eraseDead(block);
+      if (target.fusesSums()) {
+        joinSums(block);
+        eraseDead(block);
+      }
       sortTopologically(&block);
     }
   }

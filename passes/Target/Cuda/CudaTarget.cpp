@@ -23,6 +23,8 @@ bool CudaTarget::fusesEpilogues() const {
   return libraries.has(cuda::kEpilogue);
 }
 
+bool CudaTarget::fusesSums() const { return libraries.has(cuda::kSums); }
+
 bool CudaTarget::takesReluBits() const {
   return libraries.has(cuda::kReluBits);
 }

@@ -15,6 +15,7 @@ public:
   bool needsFloat32(mlir::Operation *op) const override;
   bool fusesNorm(mlir::Operation *op) const override;
   bool fusesEpilogues() const override;
+  bool fusesSums() const override;
   bool takesReluBits() const override;
   bool runsThreadBlocks() const override { return true; }
   bool runsBesideHost() const override { return true; }

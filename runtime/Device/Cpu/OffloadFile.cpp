@@ -1,7 +1,7 @@
 #include "runtime/Device/Cpu/OffloadFile.h"
+#include "runtime/Base/FileLimit.h"
 
 #include <cerrno>
-#include <csignal>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -34,7 +34,7 @@ static Status cannotOffload(const std::string &folder, uint64_t bytes,
 Result<std::unique_ptr<OffloadFile>>
 OffloadFile::create(const std::string &folder, uint64_t bytes) {
   // A limit on files' sizes is an error to report, as a full disk is.
-  std::signal(SIGXFSZ, SIG_IGN);
+  FileLimitHeld held;
   int descriptor = openUnnamed(folder);
   if (descriptor < 0)
     return cannotOffload(folder, bytes, errno);
@@ -75,6 +75,7 @@ Status OffloadFile::read(void *destination, const void *source,
 
 Status OffloadFile::write(void *destination, const void *source,
                           uint64_t bytes) const {
+  FileLimitHeld held;
   off_t to = static_cast<char *>(destination) - address;
   for (uint64_t done = 0; done < bytes;) {
     ssize_t count =

@@ -1,4 +1,5 @@
 #include "runtime/Device/Cuda/Staging.h"
+#include "runtime/Base/ParallelParts.h"
 
 #include <algorithm>
 #include <cstring>
@@ -46,7 +47,11 @@ Status Staging::copyIn(CUdeviceptr destination, const char *source,
     uint64_t part = std::min(kBytes, bytes - at);
     Slot *slot;
     ZC_RETURN_IF_ERROR(next(slot));
-    std::memcpy(slot->memory, source + at, part);
+    inParallelParts(int64_t(part), int64_t(part),
+                    [&](int64_t begin, int64_t end) {
+                      std::memcpy(slot->memory + begin, source + at + begin,
+                                  size_t(end - begin));
+                    });
     ZC_CUDA_CALL(driver, cuMemcpyHtoDAsync, destination + at, slot->memory,
                  part, stream);
     ZC_CUDA_CALL(driver, cuEventRecord, slot->event, stream);

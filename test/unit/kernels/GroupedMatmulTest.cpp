@@ -1,8 +1,10 @@
 // Products with one of several matrices per row against plain sums: rows in any
 // order, of no expert, experts without rows, and more rows than one tile has.
+#include "kernels/Cpu/GroupedBlocks.h"
 #include "kernels/Cpu/GroupedTiles.h"
 #include "kernels/Cpu/Parallel.h"
 #include "kernels/Cpu/Primitive.h"
+#include "kernels/Cpu/TiledGroupedMatmul.h"
 #include "kernels/Cpu/Workspace.h"
 #include "test/unit/kernels/TestTensors.h"
 
@@ -77,13 +79,38 @@ protected:
     auto kernel = createGroupedMatmul(spec, bytes, &error);
     ASSERT_TRUE(kernel) << error;
     EXPECT_LE(kernel->workspaceBytes(), bytes);
+    execute(*kernel, bytes);
+  }
+
+  /// By our own tiles, whatever the rule says; whether there are any.
+  bool runTiles(int threads) {
+    setTeamSize(threads);
+    uint64_t bytes = tiledGroupedWorkspace(spec, threads);
+    auto kernel = createTiledGroupedMatmul(spec, bytes);
+    if (kernel)
+      execute(*kernel, bytes);
+    return kernel != nullptr;
+  }
+
+  void execute(Primitive &kernel, uint64_t bytes) {
     std::unique_ptr<void, decltype(&std::free)> workspace(
         std::aligned_alloc(64, bytes), &std::free);
     std::memset(workspace.get(), 0xFF, bytes); // NaN
     void *pointers[] = {a.data(), b.data(), c.data(), groups.data(),
                         ids.data()};
+    std::string error;
     for (int i = 0; i < 2; ++i) // a kernel runs any number of times
-      ASSERT_TRUE(kernel->execute(pointers, workspace.get(), &error)) << error;
+      ASSERT_TRUE(kernel.execute(pointers, workspace.get(), &error)) << error;
+  }
+
+  void clear() { std::fill(c.begin(), c.end(), 99.0f); }
+
+  void check() {
+    std::vector<double> sums = expected();
+    double terms = double(spec.gradient ? spec.rows : spec.inner);
+    for (size_t i = 0; i < c.size(); ++i)
+      ASSERT_NEAR(c[i], sums[i], 1e-6 * (terms + 4)) << i;
+    clear();
   }
 
   GroupedMatmulSpec spec;
@@ -94,12 +121,20 @@ protected:
 
 TEST_P(GroupedMatmulTest, EqualsPlainSums) {
   for (int threads : {1, 2}) {
-    std::fill(c.begin(), c.end(), 99.0f);
     run(threads);
-    std::vector<double> sums = expected();
-    double terms = double(spec.gradient ? spec.rows : spec.inner);
-    for (size_t i = 0; i < c.size(); ++i)
-      ASSERT_NEAR(c[i], sums[i], 1e-6 * (terms + 4)) << i;
+    check();
+  }
+}
+
+TEST_P(GroupedMatmulTest, TilesEqualPlainSums) {
+  if (!runTiles(1))
+    GTEST_SKIP() << "this processor has no tiles of ours";
+  std::vector<float> alone = c;
+  check();
+  for (int threads : {2, 5}) {
+    clear();
+    ASSERT_TRUE(runTiles(threads));
+    EXPECT_EQ(std::memcmp(alone.data(), c.data(), 4 * c.size()), 0);
   }
 }
 
@@ -117,7 +152,11 @@ INSTANTIATE_TEST_SUITE_P(
                     GroupedCase{1700, 32, 20, 3},
                     GroupedCase{1700, 32, 20, 3, false, true, true},
                     GroupedCase{1700, 32, 20, 3, true},
-                    GroupedCase{1700, 20, 32, 3, true, false, true}));
+                    GroupedCase{1700, 20, 32, 3, true, false, true},
+                    // More rows, columns and depth than a task has.
+                    GroupedCase{1100, 420, 300, 4},
+                    GroupedCase{1100, 420, 300, 4, false, true, true},
+                    GroupedCase{1500, 600, 150, 3, true}));
 
 TEST(GroupedTiles, HoldAllRowsWithLittlePadding) {
   for (int64_t rows : {1, 9, 100, 511, 5000}) {

@@ -1,5 +1,6 @@
 #include "kernels/Cpu/InstructionSet.h"
 #include "kernels/Cpu/MatmulBlocks.h"
+#include "kernels/Cpu/OneDnn.h"
 #include "kernels/Cpu/Parallel.h"
 #include "kernels/Cpu/Primitive.h"
 #include "kernels/Cpu/SoonRead.h"
@@ -428,7 +429,9 @@ TEST(Matmul, NamesItsTiles) {
       createMatmul(spec, matmulWorkspaceBound(spec, kThreads), &error);
   ASSERT_TRUE(primitive) << error;
   std::string name = primitive->implementation();
-  if (widestInstructionSet() == InstructionSet::Baseline)
+  // Debian's library multiplies by plain loops on ARM.
+  if (onednn::computesByVectors() &&
+      widestInstructionSet() == InstructionSet::Baseline)
     EXPECT_EQ(name.find("tiles:"), std::string::npos) << name;
   else
     EXPECT_EQ(name, std::string("tiles:") + nameOf(widestInstructionSet()));

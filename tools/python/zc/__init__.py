@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ._compiler import CompileError, compile, export
     from ._errors import (Error, InvalidArgumentError, NotFiniteError,
-                          NotFoundError)
+                          NotFoundError, StoppedError)
     from ._library import version
     from ._ranks import Transport
     from ._session import Session
@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CompileError", "Error", "InvalidArgumentError", "NotFiniteError",
-    "NotFoundError", "Session", "TensorInfo", "Transport", "compile",
-    "compile_torch", "copy_to_torch", "export", "export_torch", "version",
+    "NotFoundError", "Session", "StoppedError", "TensorInfo", "Transport",
+    "compile", "compile_torch", "copy_to_torch", "export", "export_torch",
+    "version",
 ]
 __version__ = "0.1.0"
 
@@ -38,7 +39,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "_compiler": ["CompileError", "compile", "export"],
     "_errors": ["Error", "InvalidArgumentError", "NotFiniteError",
-                "NotFoundError"],
+                "NotFoundError", "StoppedError"],
     "_library": ["version"], "_ranks": ["Transport"],
     "_session": ["Session"],
     "_tensors": ["TensorInfo"],

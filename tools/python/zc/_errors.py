@@ -24,10 +24,15 @@ class NotFiniteError(Error, ArithmeticError):
     """The step was done, and its loss or gradients are no numbers."""
 
 
+class StoppedError(Error):
+    """The progress callback has wished to stop; nothing is wrong."""
+
+
 _CLASSES: Dict[str, Type[Error]] = {
     "ZC_INVALID_ARGUMENT": InvalidArgumentError,
     "ZC_NOT_FOUND": NotFoundError,
     "ZC_NOT_FINITE": NotFiniteError,
+    "ZC_STOPPED": StoppedError,
 }
 
 

@@ -29,6 +29,7 @@ class RawInfo(Structure):
 
 
 LogCallback = CFUNCTYPE(None, c_void_p, c_int, c_char_p)
+ProgressCallback = CFUNCTYPE(c_int32, c_void_p, c_int, c_int64, c_int64)
 MessageCallback = CFUNCTYPE(c_int, c_void_p, c_int32, c_uint32, c_void_p,
                             c_size_t, POINTER(c_uint64))
 TestCallback = CFUNCTYPE(c_int, c_void_p, c_uint64, POINTER(c_int32))
@@ -55,6 +56,8 @@ _FUNCTIONS = {
     "zc_open": (c_int, [c_char_p, POINTER(OpenOptions), POINTER(_SESSION)]),
     "zc_close": (c_int, [POINTER(_SESSION)]),
     "zc_last_error": (c_char_p, [_SESSION]),
+    "zc_memory_bytes": (c_uint64, [_SESSION]),
+    "zc_sent_bytes": (c_uint64, [_SESSION]),
     "zc_input_count": (c_size_t, [_SESSION]),
     "zc_input_info": (c_int, [_SESSION, c_size_t, _INFO]),
     "zc_rank": (c_int32, [_SESSION]),

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import ctypes
-import logging
 import os
 import tempfile
 import weakref
@@ -11,9 +10,10 @@ from typing import (Any, Callable, Dict, Iterable, List, Mapping, Optional,
 
 import numpy as np
 
+from ._callbacks import TELL, Progress, progress_of
 from ._compiler import export
 from ._errors import InvalidArgumentError, error_of
-from ._library import LIB, LogCallback, OpenOptions, RawInfo, status_name
+from ._library import LIB, OpenOptions, RawInfo, status_name
 from ._ranks import Bridge, Transport
 from ._states import States
 from ._tensors import TensorInfo, describe, numpy_type, set_input
@@ -24,18 +24,9 @@ PathLike = Union[str, "os.PathLike[str]"]
 # Gets the session and the step's loss; training ends where it returns False.
 Callback = Callable[["Session", float], Optional[bool]]
 
-_LOG = logging.getLogger("zc")
-_LEVELS = (logging.INFO, logging.WARNING)
 
-
-def _log(context: Any, level: int, message: bytes) -> None:
-    _LOG.log(_LEVELS[min(level, 1)], message.decode(errors="replace"))
-
-
-_tell = LogCallback(_log)  # lives as long as libzc may call it
-
-
-def _close(handle: ctypes.c_void_p, bridge: Optional[Bridge]) -> None:
+def _close(handle: ctypes.c_void_p, *kept: Any) -> None:
+    """What is kept so long are callbacks."""
     LIB.zc_close(ctypes.byref(handle))
 
 
@@ -55,25 +46,32 @@ class Session:
         yours. All ranks call step(), eval(), states and files alike; where one
         of these fails, all fail, and the sessions can only be closed.
     timeout: seconds that a rank waits for another.
+    progress: gets ("step", steps done, 0) behind each step, and ("evaluation",
+        samples done, of so many) before each batch of an evaluation. Where it
+        returns False, the evaluation, or the next step, does no more on all
+        ranks and raises StoppedError. It must not use the session.
     """
 
     def __init__(self, artifact: PathLike, *, seed: int = 0, threads: int = 0,
                  offload_dir: Optional[PathLike] = None,
                  ranks: Union[None, str, Transport] = None,
-                 timeout: float = 600) -> None:
+                 timeout: float = 600,
+                 progress: Optional[Progress] = None) -> None:
         if isinstance(ranks, str) and ranks != "launcher":
             raise InvalidArgumentError(
                 f"ranks={ranks!r}: expected \"launcher\" or a Transport",
                 "ZC_INVALID_ARGUMENT")
         self._bridge = (Bridge(ranks) if ranks is not None
                         and not isinstance(ranks, str) else None)
+        hear = progress_of(progress) if progress is not None else None
         options = OpenOptions(
             ctypes.sizeof(OpenOptions), seed, threads,
             os.fsencode(offload_dir) if offload_dir else None,
-            ctypes.cast(_tell, ctypes.c_void_p), None,
+            ctypes.cast(TELL, ctypes.c_void_p), None,
             int(ranks == "launcher" and self._bridge is None), timeout,
             ctypes.cast(ctypes.byref(self._bridge.raw), ctypes.c_void_p)
-            if self._bridge else None)
+            if self._bridge else None,
+            0, ctypes.cast(hear, ctypes.c_void_p) if hear else None, None)
         self.artifact = os.fspath(artifact)
         self._handle = ctypes.c_void_p()
         self._held: Dict[str, Any] = {}  # what libzc reads from
@@ -81,7 +79,8 @@ class Session:
         self._seed = seed
         self._has_data = False
         # Callbacks of libzc live until it has closed.
-        self._finish = weakref.finalize(self, _close, self._handle, self._bridge)
+        self._finish = weakref.finalize(self, _close, self._handle, self._bridge,
+                                        hear)
         status = LIB.zc_open(os.fsencode(artifact), ctypes.byref(options),
                              ctypes.byref(self._handle))
         self._check(status)
@@ -135,6 +134,16 @@ class Session:
         """How many samples of a step this rank computes: step() takes all of
         them on every rank, or on each its own alone."""
         return int(LIB.zc_rank_batch(self._handle))
+
+    @property
+    def memory_bytes(self) -> int:
+        """Of the memory that was planned for this rank, all of which it has."""
+        return int(LIB.zc_memory_bytes(self._handle))
+
+    @property
+    def sent_bytes(self) -> int:
+        """How many this rank has sent to others so far."""
+        return int(LIB.zc_sent_bytes(self._handle))
 
     @property
     def steps_done(self) -> int:
@@ -238,7 +247,12 @@ class Session:
     def select(self, samples: Sequence[int]) -> None:
         """Which samples the next steps take, counted from 0, `batch` for each:
         of files, or of inputs that hold more. Without, they follow in order."""
-        chosen = np.ascontiguousarray(samples, dtype=np.int64)
+        chosen = np.asarray(samples)
+        if chosen.size and chosen.dtype.kind not in "iu":
+            raise InvalidArgumentError(
+                f"samples are numbers of samples, not {chosen.dtype.name}; of "
+                "a mask, np.flatnonzero() gives them", "ZC_INVALID_ARGUMENT")
+        chosen = np.ascontiguousarray(chosen, dtype=np.int64)
         self._check(LIB.zc_select(
             self._handle, chosen.ctypes.data_as(ctypes.POINTER(ctypes.c_int64)),
             chosen.size))

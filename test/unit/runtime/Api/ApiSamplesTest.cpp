@@ -3,10 +3,12 @@
 #include "runtime/Api/zc.h"
 #include "test/unit/runtime/TinyArtifact.h"
 
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <gtest/gtest.h>
 #include <numeric>
+#include <thread>
 
 namespace zc {
 namespace {
@@ -142,6 +144,31 @@ TEST_F(ApiSamples, RefuseWhatIsWrong) {
   EXPECT_NE(error().find("'best'"), std::string::npos) << error();
   ASSERT_EQ(zc_set_data(session, nullptr, 0), ZC_OK);
   EXPECT_EQ(zc_sample_count(session), 0);
+}
+
+/// What is gone from a mapped file ends a process that reads it.
+TEST_F(ApiSamples, OfAFileThatIsCutShortAreAnError) {
+  const int64_t many = 10000;
+  writeNpy(data + "/x.npy", {many, 3}, std::vector<float>(size_t(3 * many), 1));
+  writeNpy(data + "/labels.npy", {many, 1}, std::vector<float>(size_t(many)));
+  writeNpy(data + "/ids.npy", {many}, std::vector<int64_t>(size_t(many), 1));
+  open();
+  ASSERT_EQ(zc_set_data(session, data.c_str(), 0), ZC_OK) << error();
+  ASSERT_EQ(zc_set_eval_data(session, data.c_str(), 0, nullptr), ZC_OK);
+  ASSERT_EQ(zc_step(session), ZC_OK) << error();
+  std::filesystem::resize_file(data + "/x.npy", 4096);
+  // Files are looked at a hundred times a second.
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const int64_t last[] = {many - 4, many - 3, many - 2, many - 1};
+  ASSERT_EQ(zc_select(session, last, 4), ZC_OK) << error();
+  EXPECT_EQ(zc_step(session), ZC_IO_ERROR);
+  EXPECT_NE(error().find("x.npy' was cut short"), std::string::npos) << error();
+  EXPECT_EQ(zc_eval_data(session), ZC_IO_ERROR);
+  EXPECT_NE(error().find("x.npy' was cut short"), std::string::npos) << error();
+  EXPECT_EQ(zc_steps_done(session), 1);
+  writeNpy(data + "/x.npy", {many, 3}, std::vector<float>(size_t(3 * many), 1));
+  ASSERT_EQ(zc_set_data(session, data.c_str(), 0), ZC_OK) << error();
+  EXPECT_EQ(zc_step(session), ZC_OK) << error();
 }
 
 TEST_F(ApiSamples, AreHeldOut) {

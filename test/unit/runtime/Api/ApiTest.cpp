@@ -244,6 +244,15 @@ TEST_F(Api, RefusesWrongNumbers) {
     EXPECT_EQ(zc_set_learning_rate(session, rate), ZC_INVALID_ARGUMENT) << rate;
   EXPECT_EQ(zc_set_setting(session, "weight-decay", 0.5), ZC_INVALID_ARGUMENT);
   EXPECT_NE(error().find("weight-decay"), std::string::npos);
+  EXPECT_EQ(zc_set_setting(session, "none", 1), ZC_INVALID_ARGUMENT);
+  EXPECT_NE(error().find("no setting 'none'; there are 'beta1'"),
+            std::string::npos)
+      << error();
+  for (double decay : {1.0, 2.0, -0.5, double(NAN)}) {
+    EXPECT_EQ(zc_set_setting(session, "beta1", decay), ZC_INVALID_ARGUMENT);
+    EXPECT_NE(error().find("at least 0 and below 1"), std::string::npos)
+        << error();
+  }
   double value = 5;
   EXPECT_EQ(zc_metric(session, "loss", &value), ZC_NOT_FOUND);
   EXPECT_EQ(value, 5);
