@@ -242,10 +242,16 @@ static void addKeptOptions(CLI::App &command, CompileOptions &options) {
                    "before it is read");
 }
 
+/// Below 1, gradients are lost that fp16 holds unscaled; beyond the other,
+/// gradients of 1e-5 overflow.
 static std::string checkLossScale(const std::string &text) {
-  if (text == "dynamic" || checkPositive(text).empty())
+  constexpr double kLeast = 1, kMost = 4294967296;
+  double value = 0;
+  if (text == "dynamic" || (CLI::detail::lexical_cast(text, value) &&
+                            value >= kLeast && value <= kMost))
     return "";
-  return "expected dynamic or a finite number above 0, found '" + text + "'";
+  return "expected dynamic or a number from 1 to 4294967296 (2^32), found '" +
+         text + "'";
 }
 
 static void addMemoryOptions(CLI::App &command, CompileArguments &arguments) {

@@ -247,7 +247,8 @@ static const Rule kOfPrecisions[] = {
      [](const CompileOptions &options) {
        return options.precision != "fp32" || options.weightCopies == "on";
      },
-     "needs --precision bf16 or fp16: others have no copies"},
+     "needs --precision bf16 or fp16, also where the model's own parameters "
+     "have 16 bits"},
     {{"--loss-scale"},
      [](const CompileOptions &options) { return options.precision == "fp16"; },
      "belongs to --precision fp16"},
@@ -261,6 +262,10 @@ static const Rule kOfPrecisions[] = {
      },
      "needs an optimizer with first moments: adam, adamw, or sgd and sm3 with "
      "--momentum"},
+    {{"--gradient-histogram"},
+     [](const CompileOptions &options) { return !isOneBit(options); },
+     "does not work with --optimizer onebit-adam, whose later steps add up no "
+     "gradients"},
     {{"--aggregation"},
      [](const CompileOptions &options) {
        const bool isPlain = options.zero == 0 &&

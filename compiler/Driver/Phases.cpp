@@ -32,6 +32,7 @@
 #include "passes/Target/Target.h"
 #include "runtime/Base/Cores.h"
 #include "runtime/Base/File.h"
+#include "runtime/Plan/GradientEdges.h"
 #include "runtime/Plan/Order/Versions.h"
 
 #include "mlir/IR/Verifier.h"
@@ -345,7 +346,8 @@ getOptimizerOptions(const CompileOptions &options) {
   optimizer.beta2 = options.beta2;
   optimizer.eps = options.eps;
   optimizer.weightDecay = options.weightDecay.value_or(-1);
-  optimizer.countsGradients = options.gradientHistogram;
+  if (options.gradientHistogram)
+    llvm::append_range(optimizer.gradientEdges, kGradientEdges);
   optimizer.momentPrecision = options.momentPrecision;
   optimizer.clipNorm = options.clipNorm;
   optimizer.clipValue = options.clipValue;
@@ -392,7 +394,7 @@ LogicalResult Phases::buildPrograms() {
     ApplyPrecisionPassOptions precision;
     StringRef(options.lossScale).getAsDouble(masters.lossScale);
     precision.lossScale = masters.lossScale;
-    precision.keepsCopies = options.weightCopies == "on";
+    precision.keepsCopies = masters.keepsCopies = options.weightCopies == "on";
     manager.addPass(createAddMastersPass(masters));
     precision.type = options.precision;
     if (options.precision != "fp32")

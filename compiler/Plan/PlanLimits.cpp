@@ -48,6 +48,20 @@ int64_t sizeOf(const plan::Manifest &manifest, const std::string &axis) {
   return 1;
 }
 
+std::string join(const std::vector<std::string> &ways) {
+  std::string text;
+  for (size_t i = 0; i < ways.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == ways.size() ? ", or " : ", ") + ways[i];
+  return text;
+}
+
+/// Whether this class of states may go to a second memory, and has not yet.
+bool mayOffload(const plan::Manifest &manifest, const std::string &name) {
+  const std::string schedule = settingOf(manifest, "schedule");
+  return settingOf(manifest, "offload").find(name) == std::string::npos &&
+         schedule != "2bw" && schedule != "stash";
+}
+
 /// A class of memory that no rank along dp shares with another says which
 /// stage of ZeRO would divide it.
 std::string explainStates(const plan::Manifest &manifest,
@@ -57,26 +71,65 @@ std::string explainStates(const plan::Manifest &manifest,
                     : most == plan::GRADIENTS     ? 2
                                                   : 3;
   const std::string zero = settingOf(manifest, "zero");
-  if (holders > 1 && std::atoi(zero.c_str()) < stage)
+  if (holders > 1 && std::atoi(zero.c_str()) < stage &&
+      manifest.optimizer() != "onebit-adam")
     return formatv("each of {0} ranks holds them whole; --zero {1} divides "
                    "them",
                    holders, stage)
         .str();
-  return "more ranks (--mesh), or --offload optimizer,parameters";
+  std::vector<std::string> ways = {"more ranks that divide them (--mesh)"};
+  const std::string offloaded = most == plan::OPTIMIZER_STATE ? "optimizer"
+                                : most == plan::PARAMETERS    ? "parameters"
+                                                              : "";
+  if (!offloaded.empty() && mayOffload(manifest, offloaded))
+    ways.push_back("--offload " + offloaded);
+  return join(ways);
+}
+
+/// The samples of a micro-batch that each rank has.
+int64_t samplesOfRank(const plan::Manifest &manifest) {
+  const int64_t parts = sizeOf(manifest, "dp") * sizeOf(manifest, "ep") *
+                        std::max<int64_t>(1, manifest.accumulate());
+  return manifest.batch() / parts;
 }
 
 std::string explainActivations(const plan::Manifest &manifest,
                                const PlanReport &report) {
   const MemoryReport &memory = report.roles[size_t(report.largestRole)].memory;
-  if (report.roles.size() > 1 && memory.flightBytes > 0)
+  std::vector<std::string> ways;
+  const std::string recompute = settingOf(manifest, "recompute");
+  if (recompute.empty() || recompute == "none")
+    ways.push_back("--recompute layer");
+  const bool isPipeline = report.roles.size() > 1 && memory.flightBytes > 0;
+  if (isPipeline && settingOf(manifest, "schedule") == "gpipe")
+    ways.push_back("--schedule 1f1b");
+  if (samplesOfRank(manifest) > 1)
+    ways.push_back("more and smaller micro-batches (--accumulate)");
+  if (ways.empty())
+    ways.push_back("more ranks along tp or sp, which divide them (--mesh)");
+  if (isPipeline)
     return formatv("role {0} holds those of the micro-batches under way, the "
-                   "first stages the most; --recompute layer, or --schedule "
-                   "1f1b with more micro-batches",
-                   report.largestRole)
+                   "first stages the most; {1}",
+                   report.largestRole, join(ways))
         .str();
-  return manifest.accumulate() > 1
-             ? "--recompute layer, or more micro-batches (--accumulate)"
-             : "--recompute layer, or micro-batches (--accumulate)";
+  return join(ways);
+}
+
+std::string explainBuffers(const plan::Manifest &manifest) {
+  if (settingOf(manifest, "zero") == "3")
+    return "a layer that is gathered whole is too large; --unit with fewer "
+           "bytes, or tp, which divides layers";
+  if (sizeOf(manifest, "dp") * sizeOf(manifest, "ep") * sizeOf(manifest, "sp") *
+          sizeOf(manifest, "tp") >
+      1)
+    return "gradients wait there to be sent together; a smaller --bucket-mib";
+  return "smaller micro-batches (--accumulate)";
+}
+
+std::string explainWorkspaces(const plan::Manifest &manifest) {
+  return manifest.target().device() == "cpu"
+             ? "fewer --cpu-threads, or --libraries none"
+             : "--libraries none";
 }
 
 std::string explainMemory(const plan::Manifest &manifest,
@@ -100,11 +153,10 @@ std::string explainMemory(const plan::Manifest &manifest,
     way = explainStates(manifest, most);
     break;
   case plan::COMMUNICATION:
-    way = "a layer that is gathered whole is too large; --unit with fewer "
-          "bytes, or tp, which divides layers";
+    way = explainBuffers(manifest);
     break;
   case plan::WORKSPACE:
-    way = "fewer --cpu-threads, or --libraries none";
+    way = explainWorkspaces(manifest);
     break;
   default:
     way = explainActivations(manifest, report);
@@ -113,6 +165,21 @@ std::string explainMemory(const plan::Manifest &manifest,
                  printSize(memory.peak), printSize(cluster.device.memoryBytes),
                  printSize(*found), nameOf(most), way)
       .str();
+}
+
+/// A way out where a rank waits longer than it computes, for axes of the mesh,
+/// whose names `waited` has, or for copies of what is offloaded. Empty where
+/// none is known.
+std::string explainWait(const plan::Manifest &manifest,
+                        const std::string &waited) {
+  if (waited == "offload")
+    return settingOf(manifest, "offload").empty()
+               ? "a larger --memory-budget"
+               : "less in --offload, or more samples in a step (--batch)";
+  const std::string first = waited.substr(0, waited.find(','));
+  if (sizeOf(manifest, first) == 1)
+    return "";
+  return "fewer ranks along it, more samples (--batch), or faster links";
 }
 
 } // namespace
@@ -126,12 +193,13 @@ std::vector<std::string> findLimits(const plan::Manifest &manifest,
   double computed = 0;
   for (const auto &[kind, seconds] : report.computed)
     computed += seconds;
-  for (const auto &[axes, seconds] : report.exposed)
-    if (seconds > computed)
+  for (const auto &[waited, seconds] : report.exposed)
+    if (std::string way = explainWait(manifest, waited);
+        seconds > computed && !way.empty())
       limits.push_back(
           formatv("{0}: a rank waits {1:F3} ms for it and computes {2:F3} ms: "
-                  "fewer ranks along it, more samples, or faster links",
-                  axes, seconds * 1e3, computed * 1e3)
+                  "{3}",
+                  waited, seconds * 1e3, computed * 1e3, way)
               .str());
   return limits;
 }

@@ -181,8 +181,10 @@ Json asJson(const TriedLayout &each) {
 }
 
 /// Compares the quickest layout with the quickest that offloads, if it does
-/// not, or that does not offload, if it does; empty where none was tried.
-std::string compareOffloading(const std::vector<const TriedLayout *> &ranking) {
+/// not, or that does not offload, if it does; empty where none was tried, of
+/// which nothing is known.
+std::string compareOffloading(const SearchReport &report) {
+  const std::vector<const TriedLayout *> ranking = report.ranking();
   const bool offloads = ranking.front()->layout.offload != "none";
   for (const TriedLayout *each : ranking)
     if ((each->layout.offload != "none") != offloads)
@@ -190,7 +192,15 @@ std::string compareOffloading(const std::vector<const TriedLayout *> &ranking) {
                      offloads ? "offloads nothing" : "offloads",
                      each->layout.options(),
                      explainLoss(*ranking.front(), *each));
-  return offloads ? "no layout fits that offloads nothing" : "";
+  const auto tried = std::count_if(
+      report.tried.begin(), report.tried.end(), [](const TriedLayout &each) {
+        return each.failure.empty() && each.layout.offload == "none";
+      });
+  if (!offloads || tried == 0)
+    return "";
+  return formatv("of {0} layouts that were tried and offload nothing, none "
+                 "fits",
+                 tried);
 }
 
 } // namespace
@@ -217,7 +227,7 @@ std::string printSearch(const SearchReport &report, const Cluster &cluster) {
   if (ranking.size() > 1)
     os << formatv("\nthe second is {0}\n",
                   explainLoss(*ranking[0], *ranking[1]));
-  if (std::string text = compareOffloading(ranking); !text.empty())
+  if (std::string text = compareOffloading(report); !text.empty())
     os << text << "\n";
   os << "\nleast memory for each time:\n";
   for (const TriedLayout *each : report.pareto())
@@ -245,7 +255,7 @@ std::string searchAsJson(const SearchReport &report, const Cluster &cluster) {
     if (ranking.size() > 1)
       search["reason"] =
           "the second is " + explainLoss(*ranking[0], *ranking[1]);
-    search["offloading"] = compareOffloading(ranking);
+    search["offloading"] = compareOffloading(report);
   }
   search["pareto"] = Json::array();
   for (const TriedLayout *each : report.pareto())

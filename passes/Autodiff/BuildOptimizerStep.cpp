@@ -249,11 +249,13 @@ private:
     Location loc = NameLoc::get(builder.getStringAttr("gradient norm"));
     SmallVector<Value> values;
     SmallVector<GradientDivision> divisions;
+    int64_t padding = 0;
     for (const Gradient &gradient : gradients) {
       if (!isCounted(gradient.parameter))
         continue;
       values.push_back(gradient.value);
       divisions.push_back(getDivision(gradient.parameter));
+      padding += countPadding(gradient.parameter);
     }
     bool hasRoles = getOperation()->hasAttr(kRoleAttr) &&
                     !getOperation()->hasAttr(kNoFlushAttr);
@@ -261,11 +263,15 @@ private:
     addResult(
         step, norm,
         builder.getNamedAttr(kMetricAttr, builder.getStringAttr("grad_norm")));
-    if (countsGradients)
-      addResult(step,
-                buildGradientCounts(builder, loc, values, divisions, hasRoles),
-                builder.getNamedAttr(kMetricAttr,
-                                     builder.getStringAttr("gradient_counts")));
+    if (!gradientEdges.empty())
+      addResult(
+          step,
+          buildGradientCounts(builder, loc, values, divisions,
+                              llvm::to_vector<0>(llvm::make_range(
+                                  gradientEdges.begin(), gradientEdges.end())),
+                              padding, hasRoles),
+          builder.getNamedAttr(kMetricAttr,
+                               builder.getStringAttr("gradient_counts")));
     UpdateBuilder u{builder, loc};
     if (clipNorm > 0) {
       FailureOr<Value> limit = getLimit(step, u, norm, "clip-norm", clipNorm);
@@ -287,6 +293,20 @@ private:
                   u.spread(least, gradient.value));
     }
     return norm;
+  }
+
+  /// The zeros behind a parameter, or behind the members of a unit, with which
+  /// it divides evenly.
+  int64_t countPadding(StateOp parameter) {
+    const int64_t all = parameter.getTensorType().getNumElements();
+    const auto members =
+        dist::getUnitMembers(getOperation(), parameter.getSymName());
+    if (members.empty())
+      return all - parameter.getWholeType().getNumElements();
+    int64_t used = 0;
+    for (StateOp member : members)
+      used += member.getWholeType().getNumElements();
+    return all - used;
   }
 
   /// How the gradient of a parameter will be divided: as its moments are.

@@ -29,6 +29,19 @@ static Value takeFactor(Value &value) {
   return spread.getInput();
 }
 
+/// The tensor that `gradient` is stored as, and the scalars that this is
+/// multiplied by: for a number that is made of all elements no scaled tensor is
+/// needed, nor one of float32 where it has 16 bits.
+static Value takeStored(Value gradient, SmallVectorImpl<Value> &factors) {
+  Value value = gradient;
+  while (Value factor = takeFactor(value))
+    factors.push_back(factor);
+  auto convert = value.getDefiningOp<ConvertOp>();
+  return convert && isNarrow(getElementTypeOrSelf(convert.getInput().getType()))
+             ? convert.getInput()
+             : value;
+}
+
 static Value reduceDims(OpBuilder &builder, Location loc, StringRef kind,
                         Value from, ArrayRef<int64_t> dims) {
   auto type = cast<RankedTensorType>(from.getType());
@@ -76,15 +89,8 @@ Value buildGlobalNorm(OpBuilder &builder, Location loc, ValueRange gradients,
   UpdateBuilder u{builder, loc};
   llvm::MapVector<Attribute, Value> sums; // by the axes
   for (auto [gradient, division] : llvm::zip_equal(gradients, divisions)) {
-    // The norm of a scaled tensor needs no scaled tensor.
-    Value value = gradient;
     SmallVector<Value> factors;
-    while (Value factor = takeFactor(value))
-      factors.push_back(factor);
-    // Nor is one of 16 bits to be made float32 first.
-    if (auto convert = value.getDefiningOp<ConvertOp>())
-      if (isNarrow(getElementTypeOrSelf(convert.getInput().getType())))
-        value = convert.getInput();
+    Value value = takeStored(gradient, factors);
     Value own = sumSquaredRows(builder, loc,
                                asRows(builder, loc, value, division.parts));
     for (Value factor : factors)
@@ -104,19 +110,42 @@ Value buildGlobalNorm(OpBuilder &builder, Location loc, ValueRange gradients,
   return u.sqrt(total);
 }
 
-/// How many elements of `rows` are below each of `edges`: [edges].
+/// `rows` with shorter ones, so many that a rank, one of `ranks` that divide
+/// them, has enough sums, `times` as many, for these to share a loop with what
+/// is added up (RegionGrouping).
+static Value cutRows(OpBuilder &builder, Location loc, Value rows,
+                     int64_t times, int64_t ranks) {
+  constexpr int64_t kEnough = 128, kShort = 64;
+  auto type = cast<RankedTensorType>(rows.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  int64_t row = shape.pop_back_val();
+  int64_t sums = times * (type.getNumElements() / row) / ranks, number = 1;
+  while (sums * number < kEnough && row > kShort && row % 2 == 0) {
+    number *= 2;
+    row /= 2;
+  }
+  shape.append({number, row});
+  return reshape(builder, loc, rows, shape);
+}
+
+/// How many magnitudes of `rows`, multiplied by `factors`, are below each of
+/// `edges`: [edges]. Whatever is made of `rows` has an element for each edge,
+/// so that it is part of the sum's loop and no tensor.
 static Value countBelow(OpBuilder &builder, Location loc, Value rows,
-                        Value edges) {
+                        ArrayRef<Value> factors, Value edges) {
   SmallVector<int64_t> shape(cast<RankedTensorType>(rows.getType()).getShape());
   const int64_t rank = int64_t(shape.size());
   shape.insert(shape.begin(),
                cast<RankedTensorType>(edges.getType()).getDimSize(0));
-  Value sizes = AbsOp::create(builder, loc, rows);
-  Value isBelow =
-      compare(builder, loc, "lt",
-              broadcast(builder, loc, sizes, shape,
-                        llvm::to_vector(llvm::seq<int64_t>(1, rank + 1))),
-              broadcast(builder, loc, edges, shape, {0}));
+  UpdateBuilder u{builder, loc};
+  Value each =
+      u.convert(broadcast(builder, loc, rows, shape,
+                          llvm::to_vector(llvm::seq<int64_t>(1, rank + 1))),
+                builder.getF32Type());
+  for (Value factor : factors)
+    each = u.mul(each, u.spread(factor, each));
+  Value isBelow = compare(builder, loc, "lt", AbsOp::create(builder, loc, each),
+                          broadcast(builder, loc, edges, shape, {0}));
   Value ones = convert(builder, loc, isBelow, builder.getF32Type());
   Value sums = reduceDims(builder, loc, "sum", ones, {rank});
   return reduceDims(builder, loc, "sum", sums,
@@ -125,10 +154,12 @@ static Value countBelow(OpBuilder &builder, Location loc, Value rows,
 
 Value buildGradientCounts(OpBuilder &builder, Location loc,
                           ValueRange gradients,
-                          ArrayRef<GradientDivision> divisions, bool hasRoles) {
+                          ArrayRef<GradientDivision> divisions,
+                          ArrayRef<int64_t> exponents, int64_t padding,
+                          bool hasRoles) {
   SmallVector<float> numbers;
-  for (int exponent : kGradientEdges)
-    numbers.push_back(std::ldexp(1.0f, exponent));
+  for (int64_t exponent : exponents)
+    numbers.push_back(std::ldexp(1.0f, int(exponent)));
   numbers.push_back(std::numeric_limits<float>::infinity());
   auto type =
       RankedTensorType::get({int64_t(numbers.size())}, builder.getF32Type());
@@ -137,9 +168,14 @@ Value buildGradientCounts(OpBuilder &builder, Location loc,
   UpdateBuilder u{builder, loc};
   llvm::MapVector<Attribute, Value> sums; // by the axes
   for (auto [gradient, division] : llvm::zip_equal(gradients, divisions)) {
-    Value rows = asRows(builder, loc, u.convert(gradient, builder.getF32Type()),
-                        division.parts);
-    Value own = countBelow(builder, loc, rows, edges);
+    SmallVector<Value> factors;
+    Value rows =
+        asRows(builder, loc, takeStored(gradient, factors), division.parts);
+    int64_t ranks = 1;
+    for (int64_t parts : division.parts)
+      ranks *= parts;
+    rows = cutRows(builder, loc, rows, int64_t(numbers.size()), ranks);
+    Value own = countBelow(builder, loc, rows, factors, edges);
     Value &sum = sums[division.axes];
     sum = sum ? u.add(sum, own) : own;
   }
@@ -151,6 +187,8 @@ Value buildGradientCounts(OpBuilder &builder, Location loc,
   }
   if (!total)
     total = splat(builder, loc, type, 0);
+  if (padding > 0)
+    total = u.sub(total, splat(builder, loc, type, double(padding)));
   return hasRoles ? buildRoleSum(builder, loc, total, dist::kScalars) : total;
 }
 

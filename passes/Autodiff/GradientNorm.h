@@ -21,18 +21,14 @@ mlir::Value buildGlobalNorm(mlir::OpBuilder &builder, mlir::Location loc,
                             llvm::ArrayRef<GradientDivision> divisions,
                             bool hasRoles = false);
 
-/// Powers of two at which a histogram of gradients' magnitudes is cut. Below
-/// the first, float32's least number, are zeros alone; float16's least number
-/// is 2^-24.
-inline constexpr int kGradientEdges[] = {-149, -40, -36, -32, -28, -24, -20,
-                                         -16,  -12, -8,  -4,  0,   4};
-
-/// Counts the elements of all gradients that are below each of these edges and,
-/// last, below infinity: a float32 tensor of one dim. Padding behind a unit's
-/// members counts as zeros. Divisions and roles are as above.
+/// Counts the elements of all gradients whose magnitude is below each of these
+/// powers of two, whose exponents `edges` are, and, last, below infinity: a
+/// float32 tensor of one dim. `padding` of the zeros are no gradients.
+/// Divisions and roles are as above.
 mlir::Value buildGradientCounts(mlir::OpBuilder &builder, mlir::Location loc,
                                 mlir::ValueRange gradients,
                                 llvm::ArrayRef<GradientDivision> divisions,
+                                llvm::ArrayRef<int64_t> edges, int64_t padding,
                                 bool hasRoles);
 
 /// The factor that scales gradients to a norm of at most `limit`, as in

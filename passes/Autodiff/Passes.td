@@ -119,9 +119,9 @@ def BuildOptimizerStepPass
     Option<"averageDecay", "average-decay", "double", "-1.0",
            "decay of a moving average of the parameters; negative: there is "
            "none">,
-    Option<"countsGradients", "counts-gradients", "bool", "false",
-           "the metric gradient_counts: how many elements of gradients are "
-           "below powers of two">,
+    ListOption<"gradientEdges", "gradient-edges", "int64_t",
+               "exponents: the metric gradient_counts tells how many elements "
+               "of gradients are below these powers of two">,
     Option<"momentPrecision", "moment-precision", "std::string", "\"fp32\"",
            "fp32 or bf16: what first moments are stored in, between updates in "
            "float32">,

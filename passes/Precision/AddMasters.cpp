@@ -60,7 +60,11 @@ private:
     for (auto program : getOperation().getOps<func::FuncOp>())
       if (program != step)
         roundArgument(program, state, element);
-    if (Value argument = findStateArgument(step, state.getSymName())) {
+    if (Value argument = findStateArgument(step, state.getSymName());
+        argument && !keepsCopies) {
+      widenArgument(step, cast<BlockArgument>(argument), state);
+      roundWhereRead(state, cast<BlockArgument>(argument), element);
+    } else if (argument) {
       FailureOr<StateOp> copy = addCopy(state, element);
       if (failed(copy))
         return failure();
@@ -91,16 +95,21 @@ private:
     state.setType(widened(state.getType()));
   }
 
+  static void widenArgument(func::FuncOp program, BlockArgument argument,
+                            StateOp state) {
+    argument.setType(state.getType());
+    program.setType(FunctionType::get(
+        program.getContext(), program.getBody().front().getArgumentTypes(),
+        program.getResultTypes()));
+  }
+
   static void roundArgument(func::FuncOp program, StateOp state,
                             FloatType element) {
     Value found = findStateArgument(program, state.getSymName());
     if (!found)
       return;
     auto argument = cast<BlockArgument>(found);
-    argument.setType(state.getType());
-    program.setType(FunctionType::get(
-        program.getContext(), program.getBody().front().getArgumentTypes(),
-        program.getResultTypes()));
+    widenArgument(program, argument, state);
     OpBuilder builder = OpBuilder::atBlockBegin(&program.getBody().front());
     Value rounded = convert(builder, state.getLoc(), argument, element);
     argument.replaceAllUsesExcept(rounded, rounded.getDefiningOp());

@@ -100,9 +100,21 @@ private:
   Precision getPrecision(Operation *op, PrecisionOpInterface mine) const {
     if (isa<ExchangeRowsOp>(op))
       return Precision::Narrow;
-    if (gates.contains(op))
+    if (gates.contains(op) || isSummedSquare(op))
       return Precision::Wide;
     return mine ? mine.getPrecision() : Precision::Same;
+  }
+
+  /// A square that is added up alone, as of a norm: in 16 bits that of 1e-4 is
+  /// 0, and what is divided by the norm then is huge. The sum's loop makes it,
+  /// so that float32 costs no memory.
+  static bool isSummedSquare(Operation *op) {
+    auto square = dyn_cast<MulOp>(op);
+    return square && square.getLhs() == square.getRhs() &&
+           llvm::all_of(op->getUsers(), [](Operation *user) {
+             auto sum = dyn_cast<ReduceOp>(user);
+             return sum && sum.getKind() == "sum";
+           });
   }
 
   static bool decides(PrecisionOpInterface mine, OpOperand &operand) {
@@ -253,18 +265,14 @@ private:
   static void roundParameters(func::FuncOp step, FloatType element) {
     for (BlockArgument argument : step.getArguments()) {
       StateOp state = findState(argument);
-      if (!state || state.getKind() != kParameter ||
-          !elementOf(argument).isF32() || argument.use_empty())
-        continue;
-      Operation *first = *argument.getUsers().begin();
-      for (Operation *user : argument.getUsers())
-        if (user->isBeforeInBlock(first))
-          first = user;
-      OpBuilder builder(first);
-      Value rounded = convert(builder, state.getLoc(), argument, element);
-      Operation *op = rounded.getDefiningOp();
-      op->setAttr(kRoundsParameterAttr, builder.getUnitAttr());
-      argument.replaceAllUsesExcept(rounded, op);
+      const bool isRounded =
+          llvm::any_of(argument.getUsers(), [](Operation *user) {
+            return user->hasAttr(kRoundsParameterAttr);
+          });
+      // A model of 16 bits has said already to which type.
+      if (state && state.getKind() == kParameter &&
+          elementOf(argument).isF32() && !isRounded)
+        roundWhereRead(state, argument, element);
     }
   }
 

@@ -61,7 +61,10 @@ def AddMastersPass : Pass<"zc-add-masters", "::mlir::ModuleOp"> {
   let options = [
     Option<"lossScale", "loss-scale", "double", "0.0",
            "with parameters of f16, what the loss is scaled by; 0: the scale "
-           "adapts">
+           "adapts">,
+    Option<"keepsCopies", "keeps-copies", "bool", "true",
+           "parameters of 16 bits stay as copies of their masters; else masters "
+           "are rounded where the step reads them">
   ];
   let statistics = [
     Statistic<"numMasters", "num-masters", "Parameters kept as float32">

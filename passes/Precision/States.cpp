@@ -28,6 +28,21 @@ FailureOr<StateOp> addCopy(StateOp parameter, FloatType element) {
   return copy;
 }
 
+void roundWhereRead(StateOp parameter, BlockArgument argument,
+                    FloatType element) {
+  if (argument.use_empty())
+    return;
+  Operation *first = *argument.getUsers().begin();
+  for (Operation *user : argument.getUsers())
+    if (user->isBeforeInBlock(first))
+      first = user;
+  OpBuilder builder(first);
+  Value rounded = convert(builder, parameter.getLoc(), argument, element);
+  Operation *op = rounded.getDefiningOp();
+  op->setAttr(kRoundsParameterAttr, builder.getUnitAttr());
+  argument.replaceAllUsesExcept(rounded, op);
+}
+
 /// One that adapts begins as PyTorch's GradScaler.
 LogicalResult addLossScale(ModuleOp module, double fixed) {
   constexpr double kFirstScale = 65536;

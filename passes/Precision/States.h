@@ -17,6 +17,12 @@ inline constexpr llvm::StringLiteral kRoundsParameterAttr =
 mlir::FailureOr<train::StateOp> addCopy(train::StateOp parameter,
                                         mlir::FloatType element);
 
+/// Rounds an argument, to which a parameter of float32 is bound, in front of
+/// its first reader; all readers get the rounded one, marked
+/// kRoundsParameterAttr.
+void roundWhereRead(train::StateOp parameter, mlir::BlockArgument argument,
+                    mlir::FloatType element);
+
 /// The states of a loss that is scaled, where there are none yet. `fixed`: what
 /// by; 0: a scale that adapts, which counts the steps since it last did.
 mlir::LogicalResult addLossScale(mlir::ModuleOp module, double fixed);

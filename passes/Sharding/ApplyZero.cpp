@@ -534,7 +534,7 @@ private:
         return; // read as it is
       Value whole = vector;
       if (sharding && sharding != readable) {
-        if (!gathersWide && !unit.dim) // each rank rounds what it sends
+        if (!gathersWide) // each rank rounds what it sends
           whole =
               roundAsRead(builder, vector,
                           llvm::to_vector(llvm::make_second_range(arguments)),
@@ -566,7 +566,7 @@ private:
     Operation *own = nullptr;
     SmallVector<OpOperand *> uses;
     for (OpOperand &use : argument.getUses())
-      if (use.getOwner() != whole.getDefiningOp() &&
+      if (!makesGathered(use.getOwner(), whole) &&
           isBackward(use.getOwner(), loss) == backward) {
         uses.push_back(&use);
         if (!own || use.getOwner()->isBeforeInBlock(own))

@@ -1,6 +1,7 @@
 //===- WeightReads.cpp - where weights are read ---------------------------===//
 #include "passes/Sharding/WeightReads.h"
 
+#include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/StateLookup.h"
 #include "passes/Autodiff/ProgramBuilder.h"
@@ -89,6 +90,12 @@ Value roundAsRead(OpBuilder &builder, Value vector,
       kRoundsParameterAttr,
       builder.getStringAttr(backward ? "backward" : "forward"));
   return rounded;
+}
+
+bool makesGathered(Operation *op, Value whole) {
+  auto gathered = whole.getDefiningOp<dist::ReshardOp>();
+  return gathered && (op == gathered.getOperation() ||
+                      op == gathered.getInput().getDefiningOp());
 }
 
 void replaceRead(OpOperand &use, Value value) {

@@ -23,6 +23,9 @@ mlir::Value roundAsRead(mlir::OpBuilder &builder, mlir::Value vector,
                         llvm::ArrayRef<mlir::BlockArgument> arguments,
                         mlir::Operation *loss, bool backward);
 
+/// Whether `op` makes `whole`, which is gathered, perhaps after it was rounded.
+bool makesGathered(mlir::Operation *op, mlir::Value whole);
+
 /// Reads `value` in place of `use`'s, or, if it is rounded already, in place of
 /// what `use`'s owner rounds.
 void replaceRead(mlir::OpOperand &use, mlir::Value value);

@@ -3,6 +3,7 @@
 #define ZC_RUNTIME_DRIVER_METRICS_H
 
 #include "runtime/Exec/Executor.h"
+#include "runtime/Plan/GradientEdges.h"
 
 #include <optional>
 #include <vector>
@@ -28,9 +29,7 @@ struct ExpertTokens {
 
 /// How many elements of a step's gradients are below each of the edges and,
 /// last, below infinity (zc compile --gradient-histogram); empty where nothing
-/// counts them. The edges are powers of two, whose exponents these are.
-inline constexpr int kGradientEdges[] = {-149, -40, -36, -32, -28, -24, -20,
-                                         -16,  -12, -8,  -4,  0,   4};
+/// counts them. The edges are those of kGradientEdges.
 Result<std::vector<double>> readGradientCounts(Executor &executor,
                                                const plan::Program &program);
 

@@ -52,11 +52,22 @@ Status StepChecks::checkNumbers(int64_t step, const StepMetrics &metrics,
 }
 
 Status StepChecks::checkScale(int64_t step, const StepMetrics &metrics,
-                              const Kept &kept, std::string &warning) const {
+                              const Kept &kept, std::string &warning) {
   const std::optional<Metric> &scale = metrics.scale;
-  if (!metrics.skipped || metrics.skipped->value == 0)
+  const bool isSkipped = metrics.skipped && metrics.skipped->value != 0;
+  skippedSteps = isSkipped ? skippedSteps + 1 : 0;
+  if (!isSkipped)
     return Status();
   if (!scale) { // it stays as --loss-scale has it
+    // As many as a scale that adapts takes from 65536 to below 1.
+    constexpr int kMostSkipped = 17;
+    if (skippedSteps == kMostSkipped)
+      return makeError(StatusCode::InvalidArgument, "step ", step,
+                       ": gradients overflow fp16, as those of the ",
+                       kMostSkipped - 1, " steps before, which were skipped; ",
+                       "stopped; ", kept(),
+                       "; compile with a smaller --loss-scale, or with "
+                       "--loss-scale dynamic");
     warning = strCat("step ", step,
                      ": gradients overflow fp16; the step is skipped, and the "
                      "loss scaled as before (--loss-scale)");

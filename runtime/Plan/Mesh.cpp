@@ -7,11 +7,18 @@ namespace zc {
 // More ranks than anyone has; keeps products of axes far from overflow.
 static constexpr int64_t kMaxRanks = int64_t(1) << 24;
 
+// An outline of roles without a mesh, as the planner of rings makes it, says
+// nothing of ranks: it is of a pipeline's roles. Axes may have one rank.
 bool hasParameterServer(const plan::Manifest &manifest) {
-  return manifest.roles_size() == 2 &&
-         std::none_of(
-             manifest.mesh().begin(), manifest.mesh().end(),
-             [](const plan::Setting &axis) { return axis.name() == "pp"; });
+  std::string served, stages = "1";
+  for (const plan::Setting &axis : manifest.mesh()) {
+    if (axis.name() == "dp")
+      served = axis.value();
+    if (axis.name() == "pp")
+      stages = axis.value();
+  }
+  return manifest.roles_size() == 2 && stages == "1" && !served.empty() &&
+         served != "1";
 }
 
 Result<Mesh> Mesh::of(const plan::Manifest &manifest) {
@@ -33,8 +40,11 @@ Result<Mesh> Mesh::of(const plan::Manifest &manifest) {
     mesh.theRanks *= std::stol(size);
   }
   mesh.hasServer = hasParameterServer(manifest);
-  if (mesh.hasServer && mesh.extent("dp") < 2)
-    return makeError(StatusCode::Corrupt, "two roles for one rank");
+  const int64_t served = mesh.extent("dp");
+  if (mesh.hasServer && served != mesh.theRanks)
+    return makeError(StatusCode::Corrupt, "a parameter server among ",
+                     mesh.theRanks, " ranks, ", served,
+                     " of them along dp; expected no other axis");
   return mesh;
 }
 

@@ -71,6 +71,52 @@ class Limits(LimitsTest):
                              1 << 30, "--optimizer", "sgd")
         self.assertIn("of gathered units and buckets: a layer", limit)
 
+    def test_what_has_been_done(self):
+        """is no way out any more, nor is what the layout cannot have."""
+        cluster = self.describe(memory=2e6)
+        sgd = ("--optimizer", "sgd")
+        for options, way, others in (
+                (("--accumulate", 8), "--recompute layer", "--accumulate"),
+                (("--recompute", "layer"), "--accumulate", "--recompute"),
+                (("--recompute", "layer", "--accumulate", 8), "tp or sp",
+                 "--recompute|--accumulate")):
+            limit, = self.limits(cluster, *sgd, *options, length=512)
+            self.assertIn("of activations", limit)
+            self.assertIn(way, limit)
+            self.assertNotRegex(limit, others)
+
+    def test_states_of_one_rank(self):
+        """They go to a second memory, where they are not there already."""
+        cluster = self.describe(memory=8e6)
+        limit, = self.limits(cluster, "--accumulate", 8)
+        self.assertIn("more ranks that divide them (--mesh), or --offload "
+                      "optimizer", limit)
+        cluster = self.describe(memory=2e6)
+        limit, = self.limits(cluster, "--accumulate", 8, "--offload",
+                             "optimizer,parameters")
+        self.assertNotIn("--offload", limit)
+
+
+class Scaling(LimitsTest):
+
+    def test_more_than_linear(self):
+        """C-40: with ZeRO each device has less of the states the more there are,
+        so that its share of the batch grows and what is sent is sent for more
+        samples: samples a second grow faster than devices."""
+        cluster = self.describe(memory=14e6, fast=2e9, slow=2e9)
+        rates, shares = {}, {}
+        for devices in (4, 32):
+            for share in (2, 4, 8, 16):
+                model = self.write_large(**dict(SIZES, batch=devices * share))
+                plan = self.plan(model, *LOSS, "--cluster", cluster, "--mesh",
+                                 f"dp={devices}", "--zero", 2)
+                if not plan["fits"]:
+                    break
+                rates[devices] = devices * share / plan["step_s"]
+                shares[devices] = share
+        self.assertEqual(shares, {4: 4, 32: 8})
+        self.assertGreater(rates[32], 1.2 * 8 * rates[4])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -17,7 +17,8 @@ class ServerTest(ZcTest):
               name="a"):
         fixture = Fixture(model)
         artifact = self.folder / f"{name}.zca"
-        mesh = ["--mesh", f"dp={ranks}"] if ranks > 1 else []
+        is_given = "--mesh" in options
+        mesh = [] if is_given or ranks == 1 else ["--mesh", f"dp={ranks}"]
         common = fixture.compile_options(optimizer)
         if "--optimizer" in options:
             del common[common.index("--optimizer"):]
@@ -53,7 +54,9 @@ class Equality(ServerTest):
                 (("--recompute", "layer"), {}),
                 (("--optimizer", "adafactor"), {}),
                 (("--momentum", 0.9), {"optimizer": "sgd", "model": "mlp"}),
-                ((), {"model": "cnn", "optimizer": "sgd"})):
+                ((), {"model": "cnn", "optimizer": "sgd"}),
+                # An axis of one rank changes nothing.
+                (("--mesh", "pp=1,dp=2"), {"model": "mlp"})):
             with self.subTest(options=options, **build):
                 everywhere = self.losses(*options, **build)
                 served = self.losses(*options, *SERVER, **build)
@@ -157,6 +160,7 @@ class Figures(ServerTest):
                     self.assertGreater(count, 1)
                 parameters = comm["parameter_bytes"]
                 pushed = comm["per_rank"][1]
+                self.assertNotIn("data_parallel", comm)
                 # Losses, norms and learning rates are a few scalars.
                 self.assertAlmostEqual(pushed, parameters, delta=64)
                 self.assertAlmostEqual(comm["per_rank"][0],
@@ -164,6 +168,27 @@ class Figures(ServerTest):
                 lines = self.train(artifact, data, ranks, steps=2)
                 self.assertEqual({line["sent_bytes"] for line in lines},
                                  {max(comm["per_rank"])})
+
+
+class Budget(ServerTest):
+
+    def peaks(self, *options):
+        artifact, _ = self.build(*SERVER, "--verify", "off", *options)
+        memory = self.inspect(artifact, "memory")
+        return [role["peak"] for role in memory["roles"]]
+
+    def test_kept(self):
+        """Both roles fit, or an error says what would help."""
+        free = self.peaks()
+        for part in (0.9, 0.81):
+            budget = int(part * max(free))
+            self.assertLessEqual(
+                max(self.peaks("--memory-budget", budget)), budget)
+        fixture = Fixture("gpt")
+        self.fails(1, ["no plan fits|takes .* more than", "what would help"],
+                   "compile", fixture.model, *fixture.compile_options("adamw"),
+                   "-o", self.folder / "b.zca", "--cpu-threads", 1, "--mesh",
+                   "dp=2", *SERVER, "--memory-budget", max(free) // 4)
 
 
 class Refusals(ServerTest):
@@ -175,8 +200,11 @@ class Refusals(ServerTest):
                         ["--mesh", "dp=2,tp=2"], []):
             self.fails(2, ["--mesh with dp alone"], "compile", *model, *options,
                        *SERVER)
-        self.fails(1, ["--servers N"], "plan", *model, "--mesh", "dp=2",
-                   "--cluster", "ideal", *SERVER)
+        for more in (["--mesh", "dp=2"], ["--search"]):
+            self.fails(2, ["--servers N"], "plan", *model, *more, "--cluster",
+                       "ideal", *SERVER)
+        self.fails(1, ["--servers N"], "plan", self.build(*SERVER)[0],
+                   "--cluster", "ideal")
         code, _, err = run("run", self.build(*SERVER)[0], "--data",
                            fixture.data, "--steps", 1)
         self.assertNotEqual(code, 0)

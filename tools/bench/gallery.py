@@ -4,8 +4,8 @@ models: one page without other files.
 
   gallery.py FILE.html [--zc BUILD/bin/zc] [--only schedules ...]
 
-Nothing is drawn by hand: schedules, shares of tensors, memory, experts and
-gradients are read from artifacts (zc inspect --json) and from short runs.
+Nothing is drawn by hand: schedules, shares of tensors, memory and gradients are
+read from artifacts (zc inspect --json) and from short runs.
 """
 import argparse
 import dataclasses
