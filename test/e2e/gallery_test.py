@@ -48,7 +48,10 @@ class Gallery(ZcTest):
             boxes = self.boxes(found[title])
             # Without a flush, several steps are drawn.
             steps = 3 if order == "2bw" else 1
-            self.assertEqual(len(boxes), steps * micro * stages * works, title)
+            expected = steps * micro * stages * works
+            if works == 3:  # the first stage sends no gradient before its others
+                expected -= micro
+            self.assertEqual(len(boxes), expected, title)
             self.assertEqual(len({each.get("y") for each in boxes}), ranks)
 
     def test_strategies(self):
