@@ -63,6 +63,14 @@ using Settings = std::vector<std::pair<std::string, std::string>>;
 static void addMemorySettings(const CompileOptions &options,
                               Settings &settings) {
   settings.push_back({"precision", options.precision});
+  if (options.momentPrecision != "fp32")
+    settings.push_back({"moment-precision", options.momentPrecision});
+  if (options.weightCopies != "on")
+    settings.push_back({"weight-copies", options.weightCopies});
+  if (options.gradientHistogram)
+    settings.push_back({"gradient-histogram", "true"});
+  if (options.lossScale != "dynamic")
+    settings.push_back({"loss-scale", options.lossScale});
   if (options.libraries != "all")
     settings.push_back({"libraries", options.libraries});
   if (options.matmulPrecision != "highest")
@@ -71,6 +79,12 @@ static void addMemorySettings(const CompileOptions &options,
     settings.push_back({"reduce-precision", options.reducePrecision});
     settings.push_back({"zero", std::to_string(options.zero)});
     settings.push_back({"unit", options.unit});
+    if (options.gatherPrecision != "auto")
+      settings.push_back({"gather-precision", options.gatherPrecision});
+    if (options.aggregation != "all-reduce")
+      settings.push_back({"aggregation", options.aggregation});
+    if (options.gradientSums != "scattered")
+      settings.push_back({"gradient-sums", options.gradientSums});
   }
   if (options.getAxisSize("pp") > 1 || isWithoutFlush(options.schedule)) {
     settings.push_back({"schedule", options.schedule});

@@ -241,6 +241,18 @@ static void addKeptOptions(CLI::App &command, CompileOptions &options) {
                    "before the backward reads them");
 }
 
+/// Below 1, gradients are lost that fp16 holds unscaled; beyond the other,
+/// gradients of 1e-5 overflow.
+static std::string checkLossScale(const std::string &text) {
+  constexpr double kLeast = 1, kMost = 4294967296;
+  double value = 0;
+  if (text == "dynamic" || (CLI::detail::lexical_cast(text, value) &&
+                            value >= kLeast && value <= kMost))
+    return "";
+  return "expected dynamic or a number from 1 to 4294967296 (2^32), found '" +
+         text + "'";
+}
+
 static void addMemoryOptions(CLI::App &command, CompileArguments &arguments) {
   command
       .add_option(
@@ -254,6 +266,28 @@ static void addMemoryOptions(CLI::App &command, CompileArguments &arguments) {
       .add_option("--reduce-precision", arguments.options.reducePrecision,
                   "the type in which ranks reduce gradients")
       ->check(CLI::IsMember({"fp32", "bf16"}));
+  command
+      .add_option("--moment-precision", arguments.options.momentPrecision,
+                  "what Adam's first moments, or momentum, are stored in; they "
+                  "are updated in float32")
+      ->check(CLI::IsMember({"fp32", "bf16"}));
+  command
+      .add_option("--weight-copies", arguments.options.weightCopies,
+                  "with 16 bits, whether rounded weights are kept from step to "
+                  "step, or each is rounded in front of what reads it")
+      ->check(CLI::IsMember({"on", "off"}));
+  command.add_flag("--gradient-histogram", arguments.options.gradientHistogram,
+                   "each step counts how large elements of gradients are, for "
+                   "zc run --log and --tensorboard: which share would be lost "
+                   "in fp16");
+  command
+      .add_option(
+          "--loss-scale", arguments.options.lossScale,
+          "with fp16, what the loss is scaled by: a number, or dynamic: "
+          "less after a step whose gradients overflow, more after 2000 "
+          "without one")
+      ->check(checkLossScale)
+      ->type_name("dynamic|X");
   command
       .add_option("--recompute", arguments.options.recompute,
                   "activations that the backward computes again: all but those "

@@ -87,6 +87,8 @@ static CompileOptions makeSmall(CompileOptions options) {
   options.memoryBudget = 0;
   options.dumpIr.clear();
   options.verbose = false;
+  // Counts at an edge of a class differ by rounding, and count what is padded.
+  options.gradientHistogram = false;
   options.target = "cpu"; // nothing is made for it
   // One rank has the statistics of as many shares of the batch.
   if (options.batchNormStats == "local")
@@ -106,6 +108,7 @@ static CompileOptions makeWhole(CompileOptions options) {
   options.unit = plain.unit;
   options.bucketMib = plain.bucketMib;
   options.collectiveAlgorithm = plain.collectiveAlgorithm;
+  options.aggregation = plain.aggregation;
   options.reshardLast = plain.reshardLast;
   options.noReshardAfterForward = plain.noReshardAfterForward;
   options.reshardEvery = plain.reshardEvery;

@@ -144,6 +144,20 @@ static void addZeroOptions(CLI::App &command, CompileOptions &options) {
       ->check(CLI::Range(0, 64))
       ->type_name("N")
       ->default_str("1");
+  command
+      .add_option(
+          "--gather-precision", options.gatherPrecision,
+          "with --zero 3 and --weight-copies off, what is gathered: "
+          "auto, each rank's part rounded to 16 bits; fp32, all digits, "
+          "twice the bytes, which each rank rounds")
+      ->check(CLI::IsMember({"auto", "fp32"}));
+  command
+      .add_option(
+          "--gradient-sums", options.gradientSums,
+          "with --zero 2, scattered: a rank gets its part of the sums; "
+          "whole: all of them, of which it keeps its part, for twice the "
+          "bytes")
+      ->check(CLI::IsMember({"scattered", "whole"}));
   command.add_flag(
       "--reshard-last", options.reshardLast,
       "with --zero 3, gather the forward's last unit again for the backward");
@@ -233,6 +247,13 @@ void zc::addMeshOptions(CLI::App &command, CompileOptions &options,
       ->check(
           CLI::IsMember({"auto", "ring", "recursive-doubling", "rabenseifner",
                          "sequential", "parallel", "parameter-server"}));
+  command
+      .add_option(
+          "--aggregation", options.aggregation,
+          "all-reduce: every rank along dp gets the sums of gradients and "
+          "updates; server: the first of them alone does, which holds the "
+          "optimizer's states, and sends the parameters to the others")
+      ->check(CLI::IsMember({"all-reduce", "server"}));
   command
       .add_option(
           "--mesh", mesh,

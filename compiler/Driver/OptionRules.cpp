@@ -87,6 +87,10 @@ static const Rule kOfTraining[] = {
        return trains(options) || options.precision == "fp32";
      },
      "belongs to --mode train"},
+    {{"--weight-copies", "--loss-scale", "--moment-precision",
+      "--gradient-histogram", "--aggregation"},
+     trains,
+     "belongs to --mode train"},
     {{"--recompute"},
      [](const CompileOptions &options) {
        return trains(options) || options.recompute.empty() ||
@@ -208,9 +212,10 @@ static const Rule kOfRanks[] = {
      "does not work with sp, whose ranks send each its tokens"},
     {{"--unit"},
      [](const CompileOptions &options) {
-       return options.zero > 0 || options.unit == "auto";
+       return options.zero > 0 || options.unit == "auto" ||
+              options.aggregation == "server";
      },
-     "needs --zero 1, 2 or 3"},
+     "needs --zero 1, 2 or 3, or --aggregation server"},
     {{"--zero-group"},
      [](const CompileOptions &options) { return options.zero > 0; },
      "needs --zero 1, 2 or 3"},
@@ -235,6 +240,51 @@ static const Rule kOfRanks[] = {
      },
      "needs --moe-capacity: without one there is room for all tokens of any "
      "group"},
+};
+
+static const Rule kOfPrecisions[] = {
+    {{"--weight-copies"},
+     [](const CompileOptions &options) {
+       return options.precision != "fp32" || options.weightCopies == "on";
+     },
+     "needs --precision bf16 or fp16, also where the model's own parameters "
+     "have 16 bits"},
+    {{"--loss-scale"},
+     [](const CompileOptions &options) { return options.precision == "fp16"; },
+     "belongs to --precision fp16"},
+    {{"--moment-precision"},
+     [](const CompileOptions &options) {
+       const bool hasMomentum =
+           options.momentum > 0 &&
+           (options.optimizer == "sgd" || options.optimizer == "sm3");
+       return options.momentPrecision == "fp32" || hasMomentum ||
+              options.optimizer == "adam" || options.optimizer == "adamw";
+     },
+     "needs an optimizer with first moments: adam, adamw, or sgd and sm3 with "
+     "--momentum"},
+    {{"--gradient-histogram"},
+     [](const CompileOptions &options) { return !isOneBit(options); },
+     "does not work with --optimizer onebit-adam, whose later steps add up no "
+     "gradients"},
+    {{"--aggregation"},
+     [](const CompileOptions &options) {
+       const bool isPlain = options.zero == 0 &&
+                            options.optimizer != "onebit-adam" &&
+                            options.getAxisSize("dp") == options.getNumRanks();
+       return options.aggregation == "all-reduce" ||
+              (options.getNumRanks() > 1 && isPlain);
+     },
+     "server needs a --mesh with dp alone, and neither --zero nor --optimizer "
+     "onebit-adam: zc plan --servers simulates several servers"},
+    {{"--gather-precision"},
+     [](const CompileOptions &options) {
+       return options.zero == 3 && options.weightCopies == "off";
+     },
+     "needs --zero 3 and --weight-copies off: otherwise what is kept is "
+     "gathered"},
+    {{"--gradient-sums"},
+     [](const CompileOptions &options) { return options.zero == 2; },
+     "belongs to --zero 2"},
 };
 
 static const Rule kOfTargets[] = {
@@ -285,7 +335,7 @@ void zc::checkOptionRules(const CLI::App &command,
   for (llvm::ArrayRef<Rule> rules :
        {llvm::ArrayRef<Rule>(kOfTraining), llvm::ArrayRef<Rule>(kOfLosses),
         llvm::ArrayRef<Rule>(kOfUpdates), llvm::ArrayRef<Rule>(kOfRanks),
-        llvm::ArrayRef<Rule>(kOfTargets)})
+        llvm::ArrayRef<Rule>(kOfPrecisions), llvm::ArrayRef<Rule>(kOfTargets)})
     checkRules(command, options, rules);
 }
 

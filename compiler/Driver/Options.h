@@ -86,6 +86,8 @@ struct CompileOptions {
   std::optional<int64_t> prefetch; // gathers ahead; by default 1
   std::optional<double> bucketMib; // of gradients reduced together
   std::string collectiveAlgorithm = "auto";
+  std::string gradientSums = "scattered"; // of --zero 2; or whole
+  std::string aggregation = "all-reduce"; // or server: the first rank along dp
   bool reshardLast = false;
   bool noReshardAfterForward = false;
   /// Micro-batches for which units stay gathered: a number, or auto; empty:
@@ -122,6 +124,11 @@ struct CompileOptions {
 
   std::string precision = "fp32";       // or bf16, fp16
   std::string reducePrecision = "fp32"; // or bf16
+  std::string momentPrecision = "fp32"; // or bf16: of first moments
+  std::string weightCopies = "on";      // in 16 bits, from step to step; or off
+  std::string gatherPrecision = "auto"; // or fp32: of units that are rounded
+  bool gradientHistogram = false;       // told by each step
+  std::string lossScale = "dynamic";    // or a number, with fp16
 
   /// Empty: none, but for what a budget asks for.
   std::string recompute;

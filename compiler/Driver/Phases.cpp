@@ -13,6 +13,7 @@
 #include "compiler/Driver/SequenceOptions.h"
 #include "compiler/Driver/TargetOptions.h"
 #include "compiler/Export/CollectiveShape.h"
+#include "dialects/Dist/Server.h"
 #include "passes/Allocation/Passes.h"
 #include "passes/Analysis/ProgramParts.h"
 #include "passes/Analysis/Roles.h"
@@ -31,6 +32,7 @@
 #include "passes/Target/Target.h"
 #include "runtime/Base/Cores.h"
 #include "runtime/Base/File.h"
+#include "runtime/Plan/GradientEdges.h"
 #include "runtime/Plan/Order/Versions.h"
 
 #include "mlir/IR/Verifier.h"
@@ -138,6 +140,11 @@ static ApplyZeroPassOptions getZeroOptions(const CompileOptions &options) {
     zero.mostBytes = kMostTogether;
   zero.reshardAfterForward = !options.noReshardAfterForward;
   zero.reshardLast = options.reshardLast;
+  zero.gathersWide = options.gatherPrecision == "fp32";
+  // A server's units are those of stage 1, which one rank has whole.
+  zero.keepsMoments = options.aggregation == "server";
+  if (zero.keepsMoments && !zero.byDims)
+    zero.stage = 1;
   // Clipping keeps every gradient; in stage 1 they are whole.
   zero.late =
       options.zero == 1 && options.clipNorm > 0 && options.accumulate == 1;
@@ -339,6 +346,9 @@ getOptimizerOptions(const CompileOptions &options) {
   optimizer.beta2 = options.beta2;
   optimizer.eps = options.eps;
   optimizer.weightDecay = options.weightDecay.value_or(-1);
+  if (options.gradientHistogram)
+    llvm::append_range(optimizer.gradientEdges, kGradientEdges);
+  optimizer.momentPrecision = options.momentPrecision;
   optimizer.clipNorm = options.clipNorm;
   optimizer.clipValue = options.clipValue;
   // A compressed step has the numbers of its optimizer in its code.
@@ -380,8 +390,12 @@ LogicalResult Phases::buildPrograms() {
       manager.addPass(createShardParametersPass(division));
     };
   autodiff.applyPrecision = [&](OpPassManager &manager) {
-    manager.addPass(createAddMastersPass());
+    AddMastersPassOptions masters;
     ApplyPrecisionPassOptions precision;
+    StringRef(options.lossScale).getAsDouble(masters.lossScale);
+    precision.lossScale = masters.lossScale;
+    precision.keepsCopies = masters.keepsCopies = options.weightCopies == "on";
+    manager.addPass(createAddMastersPass(masters));
     precision.type = options.precision;
     if (options.precision != "fp32")
       manager.addPass(createApplyPrecisionPass(precision));
@@ -397,7 +411,9 @@ LogicalResult Phases::buildPrograms() {
       addTokenOrder(manager, options); // a stage alone does not know
       addSplit(manager, stages);
     };
-  if ((options.zero > 0 || autodiff.splitsStep()) && options.getNumRanks() > 1)
+  const bool hasServer = options.aggregation == "server";
+  if ((options.zero > 0 || hasServer || autodiff.splitsStep()) &&
+      options.getNumRanks() > 1)
     autodiff.packGradients = [&](OpPassManager &manager) {
       addMesh(manager, options);
       manager.addPass(createApplyZeroPass(getZeroOptions(options)));
@@ -443,8 +459,12 @@ LogicalResult Phases::divide() {
                     StringAttr::get(context, options.collectiveAlgorithm));
     });
   RanksOptions ranks;
+  ranks.hasServer = options.aggregation == "server";
+  if (ranks.hasServer)
+    (*module)->setAttr(dist::kServerAttr, UnitAttr::get(context));
   ranks.mesh = printMesh(options);
   ranks.gradients = options.reducePrecision;
+  ranks.sumsWhole = options.gradientSums == "whole";
   ranks.bucketBytes = getBucketBytes(options);
   if (options.bucketMib)
     ranks.fewestBuckets = 1;
@@ -527,6 +547,8 @@ LogicalResult Phases::schedule() {
     buildSchedulingPipeline(manager, scheduling);
     buildAllocationPipeline(manager, AllocationOptions());
   };
+  if (options.aggregation == "server" && options.getNumRanks() > 1)
+    return scheduleServer(memory, scheduling);
   const bool triesGathers = memory.budget > 0 && mayKeepGathered();
   if (!triesGathers)
     for (ModuleOp role : getRoles(*module))
@@ -558,7 +580,7 @@ static void listKernels(ModuleOp role, SmallVectorImpl<ModuleOp> &modules) {
 LogicalResult Phases::generateCode() {
   if (options.target == "cuda")
     return run("llvm", buildCudaCodegenPipeline);
-  if (options.getAxisSize("pp") == 1)
+  if (getRoles(*module).size() == 1)
     return run("llvm", buildCodegenPipeline);
   // Layers are alike in whichever role: their kernels are compiled once.
   if (failed(run("llvm", [](OpPassManager &manager) {

@@ -19,6 +19,7 @@
 namespace zc {
 
 struct ModelImportOptions;
+struct SchedulingOptions;
 
 /// The threads that workspaces are planned for.
 int64_t getPlannedThreads(const CompileOptions &options);
@@ -94,6 +95,8 @@ private:
   bool giveUpGathers(llvm::ArrayRef<Peak> peaks, std::vector<Gathered> &rooms);
   mlir::LogicalResult measureRoles(std::vector<Peak> &peaks);
   mlir::LogicalResult refuseRole(mlir::ModuleOp role, const Peak &peak);
+  mlir::LogicalResult scheduleServer(const RecomputePassOptions &memory,
+                                     const SchedulingOptions &scheduling);
   void addFusion(mlir::OpPassManager &manager,
                  const RecomputePassOptions &memory);
   mlir::LogicalResult makePipeline();

@@ -120,6 +120,8 @@ double zc::estimateBytesPerParameter(const CompileOptions &options) {
     moments = options.momentum > 0 ? 4 : 0;
   else if (options.optimizer == "adafactor")
     moments = 0; // rows and columns alone
+  if (options.momentPrecision == "bf16")
+    moments -= 2;
   if (options.averageDecay)
     moments += 4;
   // Older versions of what the forward reads.
@@ -128,7 +130,7 @@ double zc::estimateBytesPerParameter(const CompileOptions &options) {
     older = std::max(older, double(delay));
   const double kWhole = 4, kCopy = 2 * (1 + older), kGradient = 4;
   // Where there are copies, the forward reads them, and the update the rest.
-  if (options.precision != "fp32")
+  if (options.precision != "fp32" && options.weightCopies == "on")
     return divided(kWhole + moments, 1) + divided(kGradient, 2) +
            divided(kCopy, 3);
   return divided(moments, 1) + divided(kGradient, 2) +

@@ -218,6 +218,10 @@ static void checkTogether(const CLI::App &command, const Arguments &arguments) {
   if (modes > 0 && !arguments.searches && command.count("--placement") > 0)
     throw CLI::ValidationError("--placement",
                                "belongs to --search and the plan of a layout");
+  if (arguments.compile.options.aggregation == "server")
+    throw CLI::ValidationError(
+        "--aggregation", "server belongs to zc compile; --servers N plans "
+                         "parameter servers");
   if (command.count("--emit") > 0)
     throw CLI::ValidationError("--emit", "belongs to zc compile");
 }

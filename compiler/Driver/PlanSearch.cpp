@@ -31,6 +31,8 @@ CompileOptions applyLayout(CompileOptions options, const StepLayout &layout) {
   options.zero = layout.zero;
   options.accumulate = layout.accumulate;
   options.recompute = layout.recompute == "none" ? "" : layout.recompute;
+  if (layout.offload != "none")
+    options.offload = layout.offload;
   options.schedule = layout.pp > 1 ? layout.schedule : "1f1b";
   options.chunks = layout.chunks;
   options.divideMessages = layout.dividesMessages();
@@ -161,9 +163,26 @@ LayoutSpace makeSpace(const CLI::App &command, const CompileOptions &options,
     space.accumulate = {options.accumulate};
   if (command.count("--recompute") > 0)
     space.recompute = {options.recompute.empty() ? "none" : options.recompute};
+  // A cluster that does not say how fast its second memory is would make
+  // offloading free.
+  if (command.count("--offload") > 0)
+    space.offload = {options.offload};
+  else if (cluster.device.hostBytesPerSecond > 0)
+    space.offload = {"none", "optimizer"};
   if (command.count("--schedule") > 0)
     space.schedules = {options.schedule};
   return space;
+}
+
+/// Whether a layout offloads what would fit beside all else, by its estimate
+/// twice: copies then only cost time.
+bool isOffloadedInVain(const StepLayout &layout, const LayoutBasis &basis,
+                       const Cluster &cluster) {
+  StepLayout staying = layout;
+  staying.offload = "none";
+  return layout.offload != "none" &&
+         2 * estimateLayout(staying, basis, cluster).bytes <
+             double(cluster.device.memoryBytes);
 }
 
 } // namespace
@@ -181,7 +200,11 @@ Result<SearchReport> zc::searchLayouts(const CLI::App &command,
   SearchReport report;
   std::vector<TriedLayout> candidates;
   const LayoutSpace space = makeSpace(command, options, cluster, search, basis);
+  const double room = double(cluster.device.memoryBytes);
   for (const StepLayout &layout : listLayouts(space)) {
+    if (space.offload.size() > 1 &&
+        isOffloadedInVain(layout, basis.numbers, cluster))
+      continue;
     TriedLayout tried;
     tried.layout = layout;
     tried.estimate = estimateLayout(layout, basis.numbers, cluster);
@@ -189,7 +212,6 @@ Result<SearchReport> zc::searchLayouts(const CLI::App &command,
   }
   report.composed = candidates.size();
   // Those that should fit first, the quickest of them first.
-  const double room = double(cluster.device.memoryBytes);
   auto isTooLarge = [&](const TriedLayout &each) {
     return room > 0 && each.estimate.bytes > room;
   };

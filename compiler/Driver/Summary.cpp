@@ -260,6 +260,22 @@ void zc::printProof(const ProofReport &report, llvm::raw_ostream &os) {
        << llvm::join(report.openRules, ", ") << '\n';
 }
 
+/// Huang et al. 2019: from 4 micro-batches a stage on, the bubble is small.
+static void printBubble(const CompileOptions &options, int64_t stages,
+                        llvm::raw_ostream &os) {
+  const int64_t micro = options.accumulate, enough = 4 * stages;
+  const bool isPlain = options.schedule == "gpipe" ||
+                       options.schedule == "1f1b" ||
+                       options.schedule == "flush";
+  if (!isPlain || micro >= enough)
+    return;
+  const double idle = double(stages - 1) / double(micro + stages - 1);
+  os << llvm::formatv(
+      "zc: note: with {0} micro-batches for {1} stages each waits {2:F0}% of a "
+      "step; with 4 a stage (--accumulate {3}) it is below 20%\n",
+      micro, stages, 100 * idle, enough);
+}
+
 void zc::printSummary(const Summary &summary, const CompileOptions &options,
                       double seconds) {
   llvm::raw_ostream &os = llvm::outs();
@@ -290,6 +306,8 @@ void zc::printSummary(const Summary &summary, const CompileOptions &options,
          << " is fewer micro-batches than the " << roles
          << (summary.replicas.empty() ? " stages" : " roles")
          << ", so that some always wait\n";
+    else
+      printBubble(options, roles, os);
   }
   if (options.zero > 0 && options.getNumRanks() == 1)
     os << "zc: note: --zero " << options.zero

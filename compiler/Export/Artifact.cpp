@@ -8,6 +8,7 @@
 #include "compiler/Export/WeightReferences.h"
 #include "compiler/Export/WeightsWriter.h"
 #include "dialects/Train/Gathered.h"
+#include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/Versions.h"
 #include "passes/Analysis/ProgramParts.h"
 #include "passes/Analysis/Roles.h"
@@ -78,7 +79,8 @@ static void keepOwnAxes(plan::State &unit, dist::MeshAttr mesh) {
   *unit.mutable_sharding()->add_dims() = own;
 }
 
-/// Files know the members: parameters, and the moments of parameters.
+/// Files know the members: parameters, and the moments of parameters, which may
+/// have another element type.
 static void addMembers(train::StateOp op, plan::State &state) {
   bool isMoment = op.getKind() == train::kOptimizer && op.getParameter();
   StringRef unit = isMoment ? *op.getParameter() : op.getSymName();
@@ -86,7 +88,8 @@ static void addMembers(train::StateOp op, plan::State &state) {
   for (train::StateOp member : members) {
     plan::UnitMember &message = *state.add_members();
     std::string name = member.getSymName().str();
-    *message.mutable_type() = getTensorType(member.getWholeType());
+    *message.mutable_type() = getTensorType(train::withElementType(
+        member.getWholeType(), op.getTensorType().getElementType()));
     message.set_offset(
         member->getAttrOfType<IntegerAttr>(dist::kUnitOffsetAttr).getInt());
     if (auto sharding =

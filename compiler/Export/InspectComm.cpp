@@ -42,7 +42,9 @@ public:
       if (role.messages(i).sends() && times.messages[i] > 0)
         add(role.messages(i), times.messages[i]);
     report.sentBytes = *std::max_element(sent.begin(), sent.end());
-    report.dataParallel.sentByOne = sentByZeroOne(manifest, role, mesh);
+    // A server and its workers send no multiple of what equal ranks do.
+    if (!hasParameterServer(manifest))
+      report.dataParallel.sentByOne = sentByZeroOne(manifest, role, mesh);
     report.dataParallel.reshardEvery = std::max(1u, role.reshard_every());
     return std::move(report);
   }

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/Export/Inspect.h"
+#include "runtime/Plan/Mesh.h"
 #include "runtime/Plan/Order/RoleUse.h"
 #include "runtime/Plan/Order/RunOfSteps.h"
 #include "runtime/Plan/Order/Schedules.h"
@@ -216,7 +217,7 @@ struct PipelineStages {
 };
 
 std::optional<PipelineStages> measureStages(const plan::Manifest &manifest) {
-  if (manifest.roles_size() < 2 ||
+  if (manifest.roles_size() < 2 || hasParameterServer(manifest) ||
       manifest.roles(0).train().actions_size() == 0)
     return std::nullopt;
   Result<std::vector<RoleUse>> uses = useOfRoles(manifest);

@@ -2,6 +2,7 @@
 #include "compiler/Export/InspectOverview.h"
 #include "compiler/Export/InspectSections.h"
 #include "compiler/Export/InspectUse.h"
+#include "runtime/Plan/Mesh.h"
 #include "runtime/Plan/Types.h"
 
 #include <cstdarg>
@@ -39,6 +40,8 @@ static std::string printHeader(const plan::Manifest &manifest) {
     states += role.states_size();
     for (const plan::State &state : role.states())
       parameters += state.kind() == plan::PARAMETER;
+    if (hasParameterServer(manifest))
+      break; // workers have the same
   }
   std::string text =
       format("%s of %s by zc %s, for %s, at most %u thread%s",

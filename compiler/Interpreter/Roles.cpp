@@ -4,10 +4,12 @@
 #include "compiler/Interpreter/Bindings.h"
 #include "compiler/Interpreter/Ranks.h"
 #include "compiler/Interpreter/Turns.h"
+#include "dialects/Dist/Server.h"
 #include "dialects/Train/StateLookup.h"
 #include "dialects/Train/Versions.h"
 #include "passes/Analysis/Messages.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -100,7 +102,8 @@ namespace {
 struct Bound {
   std::string name;
   bool isMessage = false;
-  bool isTerm = false; // of a sum over roles
+  bool isTerm = false;    // of a sum over roles
+  bool isServers = false; // a result that the parameter server alone has
   Division division = {};
   RankedTensorType wholeType = {};
   StringAttr coordinate = {}; // the axis, of an argument that is one
@@ -156,6 +159,7 @@ private:
       return bound;
     bound.name = resultName(program, index);
     bound.isTerm = isTermOfRole(program, program.getResultAttrDict(index));
+    bound.isServers = bool(program.getResultAttr(index, dist::kServerAttr));
     bound.division = resultDivision(program, index);
     bound.wholeType = wholeResultType(program, index);
     return bound;
@@ -220,6 +224,8 @@ private:
       for (auto [rank, mine] : llvm::enumerate(found))
         if (roleOf(rank, programs.size(), mesh) == role)
           parts.push_back(std::move(mine[index]));
+      if (bound.isServers)
+        std::fill(parts.begin() + 1, parts.end(), parts.front());
       std::string error;
       auto whole = joinParts(parts, bound.wholeType.getShape(), bound.division,
                              meshOfRole(mesh, programs.size()), error);

@@ -37,6 +37,8 @@ std::string StepLayout::options() const {
     add("--divide-messages");
   if (recompute != "none")
     add("--recompute " + recompute);
+  if (offload != "none")
+    add("--offload " + offload);
   return text.empty() ? "one rank, nothing else" : text;
 }
 
@@ -128,7 +130,10 @@ std::vector<StepLayout> listLayouts(const LayoutSpace &space) {
           layout.accumulate = count;
           layout.zero = zero;
           layout.recompute = recompute;
-          addSchedules(space, layout, layouts);
+          for (const std::string &offload : space.offload) {
+            layout.offload = offload;
+            addSchedules(space, layout, layouts);
+          }
         }
       }
   return layouts;
@@ -214,8 +219,15 @@ LayoutEstimate estimateLayout(const StepLayout &layout,
   const double shares = double(layout.tp * layout.pp * layout.ep);
   const double over = double(layout.dp * layout.sp);
   double kept = basis.persistentBytes;
-  if (layout.zero >= 1)
-    kept -= basis.optimizerBytes * (1 - 1 / over);
+  const double moments = basis.optimizerBytes / (layout.zero >= 1 ? over : 1);
+  kept -= basis.optimizerBytes - moments;
+  if (layout.offload == "optimizer") {
+    kept -= moments;
+    // They come and go around the update, which hides little of that.
+    if (cluster.device.hostBytesPerSecond > 0)
+      estimate.seconds +=
+          2 * moments / shares / cluster.device.hostBytesPerSecond;
+  }
   if (layout.zero >= 2)
     kept -= basis.parameterBytes * (1 - 1 / over);
   if (layout.zero >= 3)

@@ -25,6 +25,7 @@ struct StepLayout {
   std::string schedule = "1f1b";
   int64_t chunks = 0; // of the schedule "interleaved"
   std::string recompute = "none";
+  std::string offload = "none"; // or optimizer: its states, in a second memory
 
   int64_t ranks() const { return pp * dp * ep * sp * tp; }
   /// Whether stages send each rank's part of what tp's ranks have whole: fewer
@@ -46,6 +47,7 @@ struct LayoutSpace {
   std::vector<int64_t> zero = {0, 1, 2, 3};
   std::vector<int64_t> accumulate; // empty: 1, 2, 4, ... as the batch allows
   std::vector<std::string> recompute = {"none", "layer"};
+  std::vector<std::string> offload = {"none"};
   std::vector<std::string> schedules = {"1f1b", "interleaved",
                                         "zero-bubble=h1"};
   std::optional<StepLayout> mesh; // fixed axes

@@ -79,6 +79,7 @@ std::string planAsJson(const plan::Manifest &manifest, const Cluster &cluster,
       {"compute_s", secondsAsJson(report.computed)},
       {"memory", memoryAsJson(report.roles[size_t(report.largestRole)].memory)},
       {"fits", report.fits},
+      {"limits", findLimits(manifest, cluster, report)},
       {"traffic", trafficAsJson(report)}};
   if (tokens > 0 && report.tokensPerSecond > 0)
     plan["days"] = tokens / report.tokensPerSecond / 86400;

@@ -176,6 +176,10 @@ Status countWays(const plan::Manifest &manifest, const Cluster &cluster,
 Result<PlanReport> planStep(const plan::Manifest &manifest,
                             const Cluster &given,
                             const SimulationOptions &options) {
+  if (hasParameterServer(manifest))
+    return makeError(StatusCode::InvalidArgument,
+                     "--aggregation server: leave it out, and say --servers N, "
+                     "which simulates parameter servers");
   if (manifest.mode() != "train")
     return makeError(StatusCode::InvalidArgument,
                      "an artifact of --mode infer has no training step to "

@@ -68,6 +68,12 @@ Result<PlanReport> planStep(const plan::Manifest &manifest,
                             const Cluster &cluster,
                             const SimulationOptions &options = {});
 
+/// The limits that a layout meets, each with a way out: memory that does not
+/// suffice, and axes along which a rank waits longer than it computes.
+std::vector<std::string> findLimits(const plan::Manifest &manifest,
+                                    const Cluster &cluster,
+                                    const PlanReport &report);
+
 /// For people. `tokens`: how many are to be trained on; 0: not asked.
 std::string printPlan(const plan::Manifest &manifest, const Cluster &cluster,
                       const PlanReport &report, double tokens);

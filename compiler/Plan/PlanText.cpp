@@ -133,6 +133,8 @@ std::string printPlan(const plan::Manifest &manifest, const Cluster &cluster,
                 microBatches, microBatches == 1 ? "" : "es");
   printRates(os, cluster, report);
   printMemory(os, cluster, report);
+  for (const std::string &limit : findLimits(manifest, cluster, report))
+    os << "limit             " << limit << '\n';
   if (tokens > 0 && report.tokensPerSecond > 0)
     os << formatv("{0} tokens take {1:F2} days\n", count(tokens),
                   tokens / report.tokensPerSecond / 86400);

@@ -97,6 +97,8 @@ mostMore(const std::map<std::string, double> &of,
 }
 
 static std::string describe(const std::string &part) {
+  if (part == "offload")
+    return "copies to and from the second memory";
   return part == "compute" || part == "waiting for other stages"
              ? part
              : "exposed communication over " + part;
@@ -160,7 +162,8 @@ Json asJson(const TriedLayout &each) {
                {"zero", each.layout.zero},
                {"accumulate", each.layout.accumulate},
                {"schedule", each.layout.pp > 1 ? each.layout.schedule : ""},
-               {"recompute", each.layout.recompute}};
+               {"recompute", each.layout.recompute},
+               {"offload", each.layout.offload}};
   if (!each.failure.empty()) {
     json["failure"] = each.failure;
     return json;
@@ -175,6 +178,29 @@ Json asJson(const TriedLayout &each) {
   json["composed_memory"] = each.estimate.bytes;
   json["parts_s"] = each.parts;
   return json;
+}
+
+/// Compares the quickest layout with the quickest that offloads, if it does
+/// not, or that does not offload, if it does; empty where none was tried, of
+/// which nothing is known.
+std::string compareOffloading(const SearchReport &report) {
+  const std::vector<const TriedLayout *> ranking = report.ranking();
+  const bool offloads = ranking.front()->layout.offload != "none";
+  for (const TriedLayout *each : ranking)
+    if ((each->layout.offload != "none") != offloads)
+      return formatv("the best that {0} ({1}) is {2}",
+                     offloads ? "offloads nothing" : "offloads",
+                     each->layout.options(),
+                     explainLoss(*ranking.front(), *each));
+  const auto tried = std::count_if(
+      report.tried.begin(), report.tried.end(), [](const TriedLayout &each) {
+        return each.failure.empty() && each.layout.offload == "none";
+      });
+  if (!offloads || tried == 0)
+    return "";
+  return formatv("of {0} layouts that were tried and offload nothing, none "
+                 "fits",
+                 tried);
 }
 
 } // namespace
@@ -201,6 +227,8 @@ std::string printSearch(const SearchReport &report, const Cluster &cluster) {
   if (ranking.size() > 1)
     os << formatv("\nthe second is {0}\n",
                   explainLoss(*ranking[0], *ranking[1]));
+  if (std::string text = compareOffloading(report); !text.empty())
+    os << text << "\n";
   os << "\nleast memory for each time:\n";
   for (const TriedLayout *each : report.pareto())
     printRow(os, *each);
@@ -227,6 +255,7 @@ std::string searchAsJson(const SearchReport &report, const Cluster &cluster) {
     if (ranking.size() > 1)
       search["reason"] =
           "the second is " + explainLoss(*ranking[0], *ranking[1]);
+    search["offloading"] = compareOffloading(report);
   }
   search["pareto"] = Json::array();
   for (const TriedLayout *each : report.pareto())

@@ -13,6 +13,7 @@
 #include "passes/Autodiff/Passes.h"
 #include "passes/Autodiff/ProgramBuilder.h"
 #include "passes/Autodiff/StopGradients.h"
+#include "passes/Precision/States.h"
 
 using namespace mlir;
 using namespace zc::train;
@@ -113,6 +114,7 @@ struct BuildBackward : public impl::BuildBackwardPassBase<BuildBackward> {
     SmallVector<unsigned> answered = findAnswered(step);
     for (unsigned argument : answered)
       targets.push_back(step.getArgument(argument));
+    Operation *lastForward = getLast(step);
     SmallVector<Seed> seeds;
     if (index)
       seeds.push_back(seedLoss(step, *index));
@@ -127,13 +129,16 @@ struct BuildBackward : public impl::BuildBackwardPassBase<BuildBackward> {
       if (!gradient)
         continue;
       ++numGradients;
-      growth.addResult(gradient, NamedAttribute(StringAttr::get(&getContext(),
-                                                                kGradientAttr),
-                                                parameterOf(parameter)));
+      growth.addResult(
+          asOfCopy(parameter, gradient),
+          NamedAttribute(StringAttr::get(&getContext(), kGradientAttr),
+                         parameterOf(parameter)));
     }
     for (auto [argument, gradient] :
          llvm::zip(answered, ArrayRef(gradients).drop_front(numParameters)))
       answer(step, growth, argument, gradient);
+    if (lastForward)
+      roundAgain(step, lastForward);
   }
 
 private:
@@ -141,6 +146,48 @@ private:
     return llvm::any_of(llvm::seq(step.getNumResults()), [&](unsigned result) {
       return getSent(step, result).has_value();
     });
+  }
+
+  static Operation *getLast(func::FuncOp step) {
+    return step.getBody().front().getTerminator()->getPrevNode();
+  }
+
+  /// The gradient of a parameter that is rounded where it is read has 16 bits,
+  /// as one of a copy would.
+  static Value asOfCopy(Value parameter, Value gradient) {
+    auto widened = gradient.getDefiningOp<ConvertOp>();
+    bool isRounded = llvm::all_of(parameter.getUsers(), [](Operation *user) {
+      return user->hasAttr(kRoundsParameterAttr);
+    });
+    return widened && isRounded &&
+                   isNarrow(getElementTypeOrSelf(widened.getInput().getType()))
+               ? widened.getInput()
+               : gradient;
+  }
+
+  /// No rounded parameter is kept from the forward to the backward.
+  static void roundAgain(func::FuncOp step, Operation *lastForward) {
+    SmallVector<Operation *> roundings;
+    for (Operation &op : step.getOps())
+      if (op.hasAttr(kRoundsParameterAttr))
+        roundings.push_back(&op);
+    for (Operation *op : roundings) {
+      Operation *first = nullptr;
+      for (Operation *user : op->getUsers())
+        if (lastForward->isBeforeInBlock(user) &&
+            (!first || user->isBeforeInBlock(first)))
+          first = user;
+      if (!first)
+        continue;
+      OpBuilder builder(first);
+      Operation *again = builder.clone(*op);
+      again->setAttr(kRoundsParameterAttr, builder.getStringAttr("backward"));
+      op->getResult(0).replaceUsesWithIf(
+          again->getResult(0), [&](OpOperand &use) {
+            return use.getOwner() != again &&
+                   lastForward->isBeforeInBlock(use.getOwner());
+          });
+    }
   }
 
   /// Received activations whose gradients another role waits for.

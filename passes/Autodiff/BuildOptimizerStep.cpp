@@ -132,6 +132,19 @@ private:
     return nullptr;
   }
 
+  /// The moments of a parameter. First ones may have 16 bits: a step changes
+  /// them by a tenth; second ones change by less than such digits.
+  std::vector<Slot> getSlots(StateOp parameter) {
+    std::vector<Slot> slots =
+        getRule(parameter).slots(parameter.getTensorType());
+    for (Slot &slot : slots)
+      if (momentPrecision == "bf16" &&
+          (slot.name == "exp_avg" || slot.name == "momentum_buffer"))
+        slot.type = cast<RankedTensorType>(
+            withElementType(slot.type, BFloat16Type::get(&getContext())));
+    return slots;
+  }
+
   /// The optimizer's states must not meet initializers of the same name, and
   /// zeros behind a parameter must mean nothing to it.
   LogicalResult checkStates(ArrayRef<Gradient> gradients) {
@@ -146,8 +159,7 @@ private:
                << optimizer << " would count; divide another dim of it";
     SymbolTable taken(getOperation());
     for (Gradient gradient : gradients)
-      for (const Slot &slot : getRule(gradient.parameter)
-                                  .slots(gradient.parameter.getTensorType())) {
+      for (const Slot &slot : getSlots(gradient.parameter)) {
         std::string name =
             getSlotName(gradient.parameter.getSymName(), slot.name);
         if (Operation *other = taken.lookup(name))
@@ -237,11 +249,13 @@ private:
     Location loc = NameLoc::get(builder.getStringAttr("gradient norm"));
     SmallVector<Value> values;
     SmallVector<GradientDivision> divisions;
+    int64_t padding = 0;
     for (const Gradient &gradient : gradients) {
       if (!isCounted(gradient.parameter))
         continue;
       values.push_back(gradient.value);
       divisions.push_back(getDivision(gradient.parameter));
+      padding += countPadding(gradient.parameter);
     }
     bool hasRoles = getOperation()->hasAttr(kRoleAttr) &&
                     !getOperation()->hasAttr(kNoFlushAttr);
@@ -249,6 +263,15 @@ private:
     addResult(
         step, norm,
         builder.getNamedAttr(kMetricAttr, builder.getStringAttr("grad_norm")));
+    if (!gradientEdges.empty())
+      addResult(
+          step,
+          buildGradientCounts(builder, loc, values, divisions,
+                              llvm::to_vector<0>(llvm::make_range(
+                                  gradientEdges.begin(), gradientEdges.end())),
+                              padding, hasRoles),
+          builder.getNamedAttr(kMetricAttr,
+                               builder.getStringAttr("gradient_counts")));
     UpdateBuilder u{builder, loc};
     if (clipNorm > 0) {
       FailureOr<Value> limit = getLimit(step, u, norm, "clip-norm", clipNorm);
@@ -270,6 +293,20 @@ private:
                   u.spread(least, gradient.value));
     }
     return norm;
+  }
+
+  /// The zeros behind a parameter, or behind the members of a unit, with which
+  /// it divides evenly.
+  int64_t countPadding(StateOp parameter) {
+    const int64_t all = parameter.getTensorType().getNumElements();
+    const auto members =
+        dist::getUnitMembers(getOperation(), parameter.getSymName());
+    if (members.empty())
+      return all - parameter.getWholeType().getNumElements();
+    int64_t used = 0;
+    for (StateOp member : members)
+      used += member.getWholeType().getNumElements();
+    return all - used;
   }
 
   /// How the gradient of a parameter will be divided: as its moments are.
@@ -336,7 +373,7 @@ private:
                            gradient.value,
                            parameter.getDecay(),
                            {}};
-    for (const Slot &slot : rule.slots(parameter.getTensorType())) {
+    for (const Slot &slot : getSlots(parameter)) {
       StateOp state = addState(getOperation(), getSlotName(name, slot.name),
                                slot.type, kOptimizer, parameter.getLoc());
       state.setParameter(name);
@@ -345,7 +382,8 @@ private:
         state->setAttr(dist::kShardingAttr, sharding);
       copyForm(parameter, state);
       states.push_back(state);
-      update.moments.push_back(step.getStateArgument(state));
+      update.moments.push_back(
+          widen(builder, parameter.getLoc(), step.getStateArgument(state)));
     }
     SmallVector<Value> before = update.moments;
     // Where the parameter comes from says where its update comes from.
@@ -357,7 +395,10 @@ private:
           narrow(builder, parameter.getLoc(), updated, copy.getType()),
           bindTo(copy));
     for (auto [state, moment, old] : llvm::zip(states, update.moments, before))
-      step.addResult(scale.choose(builder, moment, old), bindTo(state));
+      step.addResult(narrow(builder, parameter.getLoc(),
+                            scale.choose(builder, moment, old),
+                            state.getType()),
+                     bindTo(state));
   }
 
   // Shared, as a pass must be copyable.

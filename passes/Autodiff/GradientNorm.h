@@ -21,6 +21,16 @@ mlir::Value buildGlobalNorm(mlir::OpBuilder &builder, mlir::Location loc,
                             llvm::ArrayRef<GradientDivision> divisions,
                             bool hasRoles = false);
 
+/// Counts the elements of all gradients whose magnitude is below each of these
+/// powers of two, whose exponents `edges` are, and, last, below infinity: a
+/// float32 tensor of one dim. `padding` of the zeros are no gradients.
+/// Divisions and roles are as above.
+mlir::Value buildGradientCounts(mlir::OpBuilder &builder, mlir::Location loc,
+                                mlir::ValueRange gradients,
+                                llvm::ArrayRef<GradientDivision> divisions,
+                                llvm::ArrayRef<int64_t> edges, int64_t padding,
+                                bool hasRoles);
+
 /// The factor that scales gradients to a norm of at most `limit`, as in
 /// torch.nn.utils.clip_grad_norm_: min(1, limit / (norm + 1e-6)). Both are
 /// float32 tensors of no dims.

@@ -1,4 +1,4 @@
-//===- LossScale.cpp - dynamic loss scaling as a predicated update --------===//
+//===- LossScale.cpp - loss scaling as a predicated update ----------------===//
 #include "passes/Autodiff/LossScale.h"
 
 #include "passes/Autodiff/Optimizers/UpdateBuilder.h"
@@ -22,7 +22,7 @@ LossScale::LossScale(func::FuncOp program) : program(program) {
     return found && found.getKind() == kScalar ? found : StateOp();
   };
   goodSteps = find(kGoodSteps);
-  state = goodSteps ? find(kLossScale) : StateOp();
+  state = find(kLossScale);
 }
 
 Value LossScale::unscale(OpBuilder &builder, Value gradient) {
@@ -40,6 +40,15 @@ void LossScale::update(OpBuilder &builder, Value norm) {
   // False for what is no number, too.
   isFinite = compare(builder, u.loc, "lt", norm,
                      u.number(norm, std::numeric_limits<double>::infinity()));
+  if (goodSteps)
+    adapt(builder, norm);
+  addResult(
+      program, u.select(isFinite, u.number(norm, 0), u.number(norm, 1)),
+      builder.getNamedAttr(kMetricAttr, builder.getStringAttr("skipped")));
+}
+
+void LossScale::adapt(OpBuilder &builder, Value norm) {
+  UpdateBuilder u{builder, state.getLoc()};
   Value scale = getStateArgument(program, state);
   Value steps = getStateArgument(program, goodSteps);
   Value zero = u.number(steps, 0);
@@ -58,8 +67,6 @@ void LossScale::update(OpBuilder &builder, Value norm) {
       bind(kStateAttr, FlatSymbolRefAttr::get(goodSteps.getSymNameAttr())));
   addResult(program, scaled,
             bind(kMetricAttr, builder.getStringAttr("loss_scale")));
-  addResult(program, u.select(isFinite, u.number(norm, 0), u.number(norm, 1)),
-            bind(kMetricAttr, builder.getStringAttr("skipped")));
 }
 
 Value LossScale::choose(OpBuilder &builder, Value updated, Value old) {

@@ -8,12 +8,13 @@
 
 namespace zc {
 
-/// Dynamic loss scaling in the program that ends a step: where a gradient is
-/// not finite, everything keeps its old value and the scale is halved; after
-/// 2000 steps without such it is doubled (as PyTorch's GradScaler). Does
-/// nothing where the module has no state kLossScale. A micro-batch that
-/// overflows skips the step; fewer do than whole batches, as each adds up fewer
-/// samples in 16 bits and the micro-batches' gradients are added in float32.
+/// Loss scaling in the program that ends a step: where a gradient is not
+/// finite, everything keeps its old value. A dynamic scale is then halved;
+/// after 2000 steps without such it is doubled (as PyTorch's GradScaler). A
+/// static scale, without the state kGoodSteps, never changes. Does nothing
+/// where the module has no state kLossScale. A micro-batch that overflows skips
+/// the step; fewer do than whole batches, as each adds up fewer samples in 16
+/// bits and the micro-batches' gradients are added in float32.
 class LossScale {
 public:
   explicit LossScale(mlir::func::FuncOp program);
@@ -21,8 +22,9 @@ public:
   /// A float32 gradient of the loss from one of the scaled loss.
   mlir::Value unscale(mlir::OpBuilder &builder, mlir::Value gradient);
 
-  /// The scale's next value; metrics "loss_scale" (that value) and "skipped" (1
-  /// where the step is, else 0). `norm`: of all gradients of all ranks.
+  /// The scale's next value; metrics "loss_scale" (that value, where it adapts)
+  /// and "skipped" (1 where the step is, else 0). `norm`: of all gradients of
+  /// all ranks.
   void update(mlir::OpBuilder &builder, mlir::Value norm);
 
   /// `updated`, or `old` in a step that is skipped.
@@ -31,7 +33,10 @@ public:
 
 private:
   mlir::func::FuncOp program;
-  train::StateOp state, goodSteps; // null: nothing is scaled
+  void adapt(mlir::OpBuilder &builder, mlir::Value norm);
+
+  train::StateOp state;     // null: nothing is scaled
+  train::StateOp goodSteps; // null: the scale stays
   mlir::Value isFinite;
 };
 

@@ -119,6 +119,12 @@ def BuildOptimizerStepPass
     Option<"averageDecay", "average-decay", "double", "-1.0",
            "decay of a moving average of the parameters; negative: there is "
            "none">,
+    ListOption<"gradientEdges", "gradient-edges", "int64_t",
+               "exponents: the metric gradient_counts tells how many elements "
+               "of gradients are below these powers of two">,
+    Option<"momentPrecision", "moment-precision", "std::string", "\"fp32\"",
+           "fp32 or bf16: what first moments are stored in, between updates in "
+           "float32">,
     Option<"settingsAtRunTime", "settings-at-run-time", "bool", "false",
            "betas, momentum, decay and limits that are not 0 are scalar states "
            "`setting.NAME`, which begin as these options say">

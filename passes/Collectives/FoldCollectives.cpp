@@ -39,7 +39,7 @@ void keepMarks(Operation *from, Operation *to) {
 /// A rank's part of a sum: it needs no more of it.
 LogicalResult scatterSum(dist::SliceOp op, PatternRewriter &rewriter) {
   auto sum = onlyFor<dist::AllReduceOp>(op.getInput());
-  if (!sum || sum.getAxes() != op.getAxes())
+  if (!sum || sum.getAxes() != op.getAxes() || sum->hasAttr(kStaysWholeAttr))
     return failure();
   auto made = dist::ReduceScatterOp::create(
       rewriter, op.getLoc(), op.getType(), sum.getInput(), op.getAxesAttr(),

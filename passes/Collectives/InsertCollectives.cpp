@@ -19,9 +19,11 @@ public:
   /// `user` is a dist.reshard that says more, or null; `traffic` what is sent
   /// where nothing else says it.
   Resharder(OpBuilder &builder, Value value, Layout from, dist::ReshardOp user,
-            StringRef traffic, dist::MeshAttr mesh, Type gradientElement)
+            StringRef traffic, dist::MeshAttr mesh, Type gradientElement,
+            bool sumsWhole)
       : builder(builder), value(value), now(std::move(from)), user(user),
-        traffic(traffic), mesh(mesh), gradientElement(gradientElement) {}
+        traffic(traffic), mesh(mesh), gradientElement(gradientElement),
+        sumsWhole(sumsWhole) {}
 
   /// Null where a whole value would have to become a sum of terms.
   Value run(const Layout &wanted);
@@ -44,6 +46,7 @@ private:
   StringRef traffic;
   dist::MeshAttr mesh;
   Type gradientElement; // what floats of gradients are reduced in
+  bool sumsWhole;       // of gradients
 };
 
 } // namespace
@@ -105,8 +108,10 @@ void Resharder::scatter(const Layout &wanted, int64_t dim) {
 }
 
 void Resharder::reduce(const Layout &wanted) {
+  const bool isWhole = sumsWhole && getTraffic().getValue() == dist::kGradients;
   for (int64_t dim = 0; dim < static_cast<int64_t>(now.dims.size()); ++dim)
-    scatter(wanted, dim);
+    if (!isWhole)
+      scatter(wanted, dim);
   Axes axes;
   for (int axis : now.unreduced)
     if (!wanted.isUnreduced(axis))
@@ -117,6 +122,8 @@ void Resharder::reduce(const Layout &wanted) {
     now.unreduced.erase(llvm::find(now.unreduced, axis));
   add<dist::AllReduceOp>(axisNames(axes, mesh), getTraffic(),
                          /*holders=*/DenseI64ArrayAttr());
+  if (isWhole)
+    value.getDefiningOp()->setAttr(kStaysWholeAttr, builder.getUnitAttr());
 }
 
 void Resharder::convertTo(Type element) {
@@ -297,7 +304,7 @@ private:
     if (!moved) {
       OpBuilder builder(use.getOwner());
       moved = Resharder(builder, value, from, nullptr, traffic, mesh,
-                        gradientElement)
+                        gradientElement, sumsWhole)
                   .run(wanted);
     }
     if (!moved)
@@ -312,7 +319,7 @@ private:
     OpBuilder builder(op);
     Value moved =
         Resharder(builder, op.getInput(), layoutOf(op.getInput(), mesh), op,
-                  dist::kActivations, mesh, gradientElement)
+                  dist::kActivations, mesh, gradientElement, sumsWhole)
             .run(layoutOf(op.getResult(), mesh));
     if (!moved)
       return op.emitError("cannot be made by collectives");

@@ -96,13 +96,13 @@ private:
 /// A gradient as large as a bucket is sent where it lies: joined with others it
 /// would be copied twice.
 bool Joiner::mayJoin(Operation &op) const {
-  if (!isa<dist::AllReduceOp, dist::BroadcastOp>(op))
+  if (!isa<dist::AllReduceOp, dist::BroadcastOp, dist::ReduceOp>(op))
     return false;
   StringRef traffic = trafficOf(&op);
   if (isa<dist::BroadcastOp>(op))
     return traffic == dist::kStatistics;
   // Roles that exchange one may have other gradients beside it.
-  if (cast<dist::AllReduceOp>(op).getHolders())
+  if (auto sum = dyn_cast<dist::AllReduceOp>(op); sum && sum.getHolders())
     return false;
   return traffic == dist::kScalars ||
          (traffic == dist::kGradients && bytesOf(op.getResult(0)) < limit);
@@ -250,9 +250,10 @@ struct JoinReductions : public impl::JoinReductionsPassBase<JoinReductions> {
 private:
   int64_t limitOf(Block &block) {
     int64_t all = 0;
-    for (auto op : block.getOps<dist::AllReduceOp>())
-      if (op.getTraffic() == dist::kGradients)
-        all += bytesOf(op);
+    for (Operation &op : block)
+      if (isa<dist::AllReduceOp, dist::ReduceOp>(op) &&
+          trafficOf(&op) == dist::kGradients)
+        all += bytesOf(op.getResult(0));
     return std::min(bucketBytes.getValue(),
                     all / std::max(int64_t(1), fewest.getValue()));
   }

@@ -23,7 +23,9 @@ def InsertCollectivesPass : Pass<"zc-insert-collectives", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"gradients", "gradients", "std::string", "\"\"",
-           "fp32 or bf16: what gradients are reduced in; default their own type">
+           "fp32 or bf16: what gradients are reduced in; default their own type">,
+    Option<"sumsWhole", "sums-whole", "bool", "false",
+           "every rank gets whole sums of gradients, and keeps its part of them">
   ];
   let statistics = [
     Statistic<"numCollectives", "num-collectives", "Collectives inserted">
@@ -75,6 +77,26 @@ def BroadcastPartsPass : Pass<"zc-broadcast-parts", "::mlir::ModuleOp"> {
     %2 = train.slice %1 {offsets = array<i64: 0, 0>} : ... -> tensor<1x8xf32>
     // becomes
     %2 = dist.broadcast %0 {root = 0} : (tensor<1x8xf32>) -> tensor<1x8xf32>
+    ```
+  }];
+  let dependentDialects = ["::zc::dist::DistDialect"];
+}
+
+def ServeParametersPass : Pass<"zc-serve-parameters", "::mlir::ModuleOp"> {
+  let summary = "let one rank along dp update the parameters for all";
+  let description = [{
+    After `--zc-localize`, where the module has `dist.server`. Sums of gradients go
+    to the first rank along dp alone, the parameter server; what it makes of them
+    and the others need too, it sends to them. Without gradients' sums other ranks
+    compute nothing of meaning there: `--zc-split-server` leaves it out of theirs.
+
+    ```mlir
+    %1 = dist.all_reduce %0 {axes = ["dp"], traffic = "gradients"}
+    %2 = train.sub %w, %1 // the new @w
+    // becomes
+    %1 = dist.reduce %0 {axes = ["dp"], root = 0, traffic = "gradients"}
+    %2 = train.sub %w, %1
+    %3 = dist.broadcast %2 {axes = ["dp"], root = 0, traffic = "parameters"}
     ```
   }];
   let dependentDialects = ["::zc::dist::DistDialect"];

@@ -36,6 +36,7 @@ void buildRanksPipeline(OpPassManager &manager, const RanksOptions &options) {
   manager.addPass(createPropagateShardingPass());
   InsertCollectivesPassOptions collectives;
   collectives.gradients = options.gradients;
+  collectives.sumsWhole = options.sumsWhole;
   manager.addPass(createInsertCollectivesPass(collectives));
   manager.addPass(createFoldCollectivesPass());
   manager.addPass(createVerifyShardingPass());
@@ -45,6 +46,8 @@ void buildRanksPipeline(OpPassManager &manager, const RanksOptions &options) {
     manager.addPass(createJoinRowsPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
+  if (options.hasServer)
+    manager.addPass(createServeParametersPass());
   manager.addPass(createBroadcastPartsPass());
   JoinReductionsPassOptions joining;
   joining.bucketBytes = options.bucketBytes;

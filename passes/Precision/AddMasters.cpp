@@ -33,6 +33,8 @@ ElementsAttr widenElements(ElementsAttr value, Type wide) {
 }
 
 struct AddMasters : public impl::AddMastersPassBase<AddMasters> {
+  using AddMastersPassBase::AddMastersPassBase;
+
   void runOnOperation() override {
     auto step = getOperation().lookupSymbol<func::FuncOp>(kStepProgram);
     if (!step) {
@@ -58,7 +60,11 @@ private:
     for (auto program : getOperation().getOps<func::FuncOp>())
       if (program != step)
         roundArgument(program, state, element);
-    if (Value argument = findStateArgument(step, state.getSymName())) {
+    if (Value argument = findStateArgument(step, state.getSymName());
+        argument && !keepsCopies) {
+      widenArgument(step, cast<BlockArgument>(argument), state);
+      roundWhereRead(state, cast<BlockArgument>(argument), element);
+    } else if (argument) {
       FailureOr<StateOp> copy = addCopy(state, element);
       if (failed(copy))
         return failure();
@@ -66,7 +72,8 @@ private:
       step.setArgAttr(cast<BlockArgument>(argument).getArgNumber(), kStateAttr,
                       FlatSymbolRefAttr::get(copy->getSymNameAttr()));
     }
-    return element.isF16() ? addLossScale(getOperation()) : success();
+    return element.isF16() ? addLossScale(getOperation(), lossScale)
+                           : success();
   }
 
   void widenState(StateOp state) {
@@ -88,16 +95,21 @@ private:
     state.setType(widened(state.getType()));
   }
 
+  static void widenArgument(func::FuncOp program, BlockArgument argument,
+                            StateOp state) {
+    argument.setType(state.getType());
+    program.setType(FunctionType::get(
+        program.getContext(), program.getBody().front().getArgumentTypes(),
+        program.getResultTypes()));
+  }
+
   static void roundArgument(func::FuncOp program, StateOp state,
                             FloatType element) {
     Value found = findStateArgument(program, state.getSymName());
     if (!found)
       return;
     auto argument = cast<BlockArgument>(found);
-    argument.setType(state.getType());
-    program.setType(FunctionType::get(
-        program.getContext(), program.getBody().front().getArgumentTypes(),
-        program.getResultTypes()));
+    widenArgument(program, argument, state);
     OpBuilder builder = OpBuilder::atBlockBegin(&program.getBody().front());
     Value rounded = convert(builder, state.getLoc(), argument, element);
     argument.replaceAllUsesExcept(rounded, rounded.getDefiningOp());

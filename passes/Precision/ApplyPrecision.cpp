@@ -100,9 +100,21 @@ private:
   Precision getPrecision(Operation *op, PrecisionOpInterface mine) const {
     if (isa<ExchangeRowsOp>(op))
       return Precision::Narrow;
-    if (gates.contains(op))
+    if (gates.contains(op) || isSummedSquare(op))
       return Precision::Wide;
     return mine ? mine.getPrecision() : Precision::Same;
+  }
+
+  /// A square that is added up alone, as of a norm: in 16 bits that of 1e-4 is
+  /// 0, and what is divided by the norm then is huge. The sum's loop makes it,
+  /// so that float32 costs no memory.
+  static bool isSummedSquare(Operation *op) {
+    auto square = dyn_cast<MulOp>(op);
+    return square && square.getLhs() == square.getRhs() &&
+           llvm::all_of(op->getUsers(), [](Operation *user) {
+             auto sum = dyn_cast<ReduceOp>(user);
+             return sum && sum.getKind() == "sum";
+           });
   }
 
   static bool decides(PrecisionOpInterface mine, OpOperand &operand) {
@@ -110,12 +122,27 @@ private:
            !(mine && mine.takesAnyPrecision(operand.getOperandNumber()));
   }
 
+  /// Whether a number has none near it in 16 bits: what guards a division
+  /// against 0, such as 1e-12, must not become 0.
+  bool vanishes(double number) const {
+    APFloat narrow(number);
+    bool inexact;
+    narrow.convert(type.getFloatSemantics(), APFloat::rmNearestTiesToEven,
+                   &inexact);
+    return number != 0 && narrow.isZero();
+  }
+
   /// Whether all operands that count have 16 bits.
   bool follow(Operation *op, PrecisionOpInterface mine) {
     bool any = false;
     for (OpOperand &operand : op->getOpOperands()) {
-      if (!decides(mine, operand) || getSplat(operand.get()))
+      if (!decides(mine, operand))
         continue;
+      if (std::optional<double> number = getSplat(operand.get())) {
+        if (vanishes(*number))
+          return false;
+        continue;
+      }
       if (!isNarrowed(operand.get()))
         return false;
       any = true;
@@ -217,8 +244,11 @@ struct ApplyPrecision : public impl::ApplyPrecisionPassBase<ApplyPrecision> {
           << type << "'";
       return signalPassFailure();
     }
-    if (failed(readCopies(step, element)) ||
-        (element.isF16() && failed(addLossScale(getOperation()))))
+    if (element.isF16() && failed(addLossScale(getOperation(), lossScale)))
+      return signalPassFailure();
+    if (!keepsCopies)
+      roundParameters(step, element);
+    else if (failed(readCopies(step, element)))
       return signalPassFailure();
     numNarrowed += Narrower(step, element).run();
   }
@@ -230,6 +260,21 @@ private:
     if (type == "fp16")
       return Float16Type::get(&getContext());
     return nullptr;
+  }
+
+  /// The step rounds each parameter in front of its first reader.
+  static void roundParameters(func::FuncOp step, FloatType element) {
+    for (BlockArgument argument : step.getArguments()) {
+      StateOp state = findState(argument);
+      const bool isRounded =
+          llvm::any_of(argument.getUsers(), [](Operation *user) {
+            return user->hasAttr(kRoundsParameterAttr);
+          });
+      // A model of 16 bits has said already to which type.
+      if (state && state.getKind() == kParameter &&
+          elementOf(argument).isF32() && !isRounded)
+        roundWhereRead(state, argument, element);
+    }
   }
 
   /// The step reads copies of the parameters alone.

@@ -27,7 +27,12 @@ def ApplyPrecisionPass : Pass<"zc-apply-precision", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [
-    Option<"type", "type", "std::string", "\"bf16\"", "bf16 or fp16">
+    Option<"type", "type", "std::string", "\"bf16\"", "bf16 or fp16">,
+    Option<"keepsCopies", "keeps-copies", "bool", "true",
+           "parameters have copies in 16 bits; else they are rounded where the "
+           "step reads them, in the backward once more">,
+    Option<"lossScale", "loss-scale", "double", "0.0",
+           "with fp16, what the loss is scaled by; 0: the scale adapts">
   ];
   let statistics = [
     Statistic<"numNarrowed", "num-narrowed", "Ops that compute with 16 bits">
@@ -53,6 +58,14 @@ def AddMastersPass : Pass<"zc-add-masters", "::mlir::ModuleOp"> {
     func.func @step(%w: tensor<8x4xbf16> {train.state = @w.bf16})
     ```
   }];
+  let options = [
+    Option<"lossScale", "loss-scale", "double", "0.0",
+           "with parameters of f16, what the loss is scaled by; 0: the scale "
+           "adapts">,
+    Option<"keepsCopies", "keeps-copies", "bool", "true",
+           "parameters of 16 bits stay as copies of their masters; else masters "
+           "are rounded where the step reads them">
+  ];
   let statistics = [
     Statistic<"numMasters", "num-masters", "Parameters kept as float32">
   ];

@@ -28,18 +28,36 @@ FailureOr<StateOp> addCopy(StateOp parameter, FloatType element) {
   return copy;
 }
 
-/// As PyTorch's GradScaler begins.
-LogicalResult addLossScale(ModuleOp module) {
+void roundWhereRead(StateOp parameter, BlockArgument argument,
+                    FloatType element) {
+  if (argument.use_empty())
+    return;
+  Operation *first = *argument.getUsers().begin();
+  for (Operation *user : argument.getUsers())
+    if (user->isBeforeInBlock(first))
+      first = user;
+  OpBuilder builder(first);
+  Value rounded = convert(builder, parameter.getLoc(), argument, element);
+  Operation *op = rounded.getDefiningOp();
+  op->setAttr(kRoundsParameterAttr, builder.getUnitAttr());
+  argument.replaceAllUsesExcept(rounded, op);
+}
+
+/// One that adapts begins as PyTorch's GradScaler.
+LogicalResult addLossScale(ModuleOp module, double fixed) {
   constexpr double kFirstScale = 65536;
   Builder builder(module.getContext());
   auto scale = getScalarState(module, kLossScale,
                               RankedTensorType::get({}, builder.getF32Type()));
-  auto steps = getScalarState(module, kGoodSteps,
-                              RankedTensorType::get({}, builder.getI64Type()));
-  if (failed(scale) || failed(steps))
+  if (failed(scale))
+    return failure();
+  if (fixed == 0 &&
+      failed(getScalarState(module, kGoodSteps,
+                            RankedTensorType::get({}, builder.getI64Type()))))
     return failure();
   scale->setDrawAttr(builder.getDictionaryAttr(builder.getNamedAttr(
-      kDrawConstant, builder.getF64FloatAttr(kFirstScale))));
+      kDrawConstant,
+      builder.getF64FloatAttr(fixed > 0 ? fixed : kFirstScale))));
   return success();
 }
 

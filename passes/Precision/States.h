@@ -7,13 +7,25 @@
 
 namespace zc {
 
+/// On a train.convert of a parameter that has no copy in 16 bits: it stands for
+/// one. Of the backward's its value is "backward", so that the two stay two.
+inline constexpr llvm::StringLiteral kRoundsParameterAttr =
+    "train.rounds_parameter";
+
 /// A new state that holds `parameter`, of float32, in 16 bits; a diagnostic
 /// when a tensor of the model has its name.
 mlir::FailureOr<train::StateOp> addCopy(train::StateOp parameter,
                                         mlir::FloatType element);
 
-/// The states of a loss that is scaled, where there are none yet.
-mlir::LogicalResult addLossScale(mlir::ModuleOp module);
+/// Rounds an argument, to which a parameter of float32 is bound, in front of
+/// its first reader; all readers get the rounded one, marked
+/// kRoundsParameterAttr.
+void roundWhereRead(train::StateOp parameter, mlir::BlockArgument argument,
+                    mlir::FloatType element);
+
+/// The states of a loss that is scaled, where there are none yet. `fixed`: what
+/// by; 0: a scale that adapts, which counts the steps since it last did.
+mlir::LogicalResult addLossScale(mlir::ModuleOp module, double fixed);
 
 } // namespace zc
 

@@ -25,9 +25,16 @@ struct SchedulingOptions {
   int64_t prefetch = 1; // gathers of states that begin ahead
 };
 
-/// From programs of fused ops to programs of instructions.
+/// From programs of fused ops to programs of instructions: both of these.
 void buildSchedulingPipeline(mlir::OpPassManager &manager,
                              const SchedulingOptions &options);
+
+/// The order of fused ops, and which collectives run beside others.
+void buildOrderPipeline(mlir::OpPassManager &manager,
+                        const SchedulingOptions &options);
+
+/// From ordered programs of fused ops to programs of instructions.
+void buildInstructionsPipeline(mlir::OpPassManager &manager);
 
 } // namespace zc
 

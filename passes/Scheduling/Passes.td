@@ -63,6 +63,18 @@ def OverlapCollectivesPass
   let dependentDialects = ["::zc::sched::SchedDialect"];
 }
 
+def SplitServerPass : Pass<"zc-split-server", "::mlir::ModuleOp"> {
+  let summary = "make a role of the parameter server, and one of its workers";
+  let description = [{
+    Where the module has `dist.server`: two nested modules with the programs of
+    role 0, the first rank along dp, and of role 1, all others. These take part in
+    the same collectives in the same order, which is why ops are in their order
+    before; what role 1 would send, it does not compute, and the states that only
+    that needs it does not have.
+  }];
+  let dependentDialects = ["::zc::train::TrainDialect"];
+}
+
 def ConvertToSchedPass : Pass<"zc-convert-to-sched", "::mlir::ModuleOp"> {
   let summary = "turn ordered programs into instructions on buffers";
   let description = [{

@@ -34,10 +34,9 @@ namespace zc {
 
 namespace {
 
-/// Layers smaller than this share a unit with what comes before.
-constexpr int64_t kSmallUnit = 64 * 1024; // bytes
-/// Parameters outside of layers from this size on have units of their own.
-constexpr int64_t kLargeUnit = 16 * 1024 * 1024; // bytes
+/// Bytes. Smaller layers share a unit with what comes before; parameters
+/// outside of layers from the other size on have units of their own.
+constexpr int64_t kSmallUnit = 64 * 1024, kLargeUnit = 16 * 1024 * 1024;
 
 /// The module of a parameter up to its number in a list of layers,
 /// "transformer.h.3" of "transformer.h.3.attn.weight"; empty outside of any.
@@ -332,10 +331,10 @@ private:
       unit.state->setAttr(kHoldersAttr, holders);
     if (Attribute delay = first->getAttr(kDelayAttr))
       unit.state->setAttr(kDelayAttr, delay);
-    unit.state->setAttr(dist::kMomentsAttr, shardingOf(unit, /*divided=*/true));
+    unit.state->setAttr(dist::kMomentsAttr, shardingOf(unit, !keepsMoments));
     createCopy(unit);
     // A vector that only the optimizer reads is divided with the moments.
-    divide(unit.state, unit, stage == 3 || unit.copy);
+    divide(unit.state, unit, !keepsMoments && (stage == 3 || unit.copy));
     for (Member &member : unit.members) {
       member.state->setAttr(
           dist::kUnitAttr, FlatSymbolRefAttr::get(unit.state.getSymNameAttr()));
@@ -485,7 +484,9 @@ private:
     Unit *last = nullptr;
     Operation *lastUse = nullptr;
     for (Unit &unit : units)
-      if (Operation *use = firstUse(each, unit, loss, /*backward=*/false))
+      if (Operation *use = firstUse(
+              findArguments(each, unit, unit.copy && each == program), loss,
+              /*backward=*/false))
         if (!lastUse || lastUse->isBeforeInBlock(use)) {
           lastUse = use;
           last = &unit;
@@ -498,17 +499,6 @@ private:
         readUnit(each, unit, again ? loss : nullptr, /*copies=*/true, unused);
     }
     (void)each.eraseArguments(unused);
-  }
-
-  static bool isBackward(Operation *use, Operation *loss) {
-    return loss && loss->isBeforeInBlock(use);
-  }
-
-  Operation *firstUse(func::FuncOp each, Unit &unit, Operation *loss,
-                      bool backward) {
-    return firstUse(
-        findArguments(each, unit, /*copies=*/unit.copy && each == program),
-        loss, backward);
   }
 
   static Operation *
@@ -542,9 +532,15 @@ private:
           state->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);
       if (unit.dim && (!sharding || sharding == readable))
         return; // read as it is
-      Value whole = sharding && sharding != readable
-                        ? gather(builder, vector, readable, backward)
-                        : vector;
+      Value whole = vector;
+      if (sharding && sharding != readable) {
+        if (!gathersWide) // each rank rounds what it sends
+          whole =
+              roundAsRead(builder, vector,
+                          llvm::to_vector(llvm::make_second_range(arguments)),
+                          loss, backward);
+        whole = gather(builder, whole, readable, backward);
+      }
       for (auto [member, argument] : arguments)
         replaceUses(unit, *member, argument, whole, loss, backward);
     }
@@ -570,7 +566,7 @@ private:
     Operation *own = nullptr;
     SmallVector<OpOperand *> uses;
     for (OpOperand &use : argument.getUses())
-      if (use.getOwner() != whole.getDefiningOp() &&
+      if (!makesGathered(use.getOwner(), whole) &&
           isBackward(use.getOwner(), loss) == backward) {
         uses.push_back(&use);
         if (!own || use.getOwner()->isBeforeInBlock(own))
@@ -580,12 +576,13 @@ private:
       return;
     OpBuilder builder(own);
     Value part = whole;
+    auto type = cast<RankedTensorType>(withElementType(
+        argument.getType(), getElementTypeOrSelf(whole.getType())));
     if (!unit.dim)
-      part = dist::unpackShares(
-          builder, argument.getLoc(), whole, member.offset,
-          cast<RankedTensorType>(argument.getType()), member.shares);
+      part = dist::unpackShares(builder, argument.getLoc(), whole,
+                                member.offset, type, member.shares);
     for (OpOperand *use : uses)
-      use->set(part);
+      replaceRead(*use, part);
   }
 
   dist::MeshAttr mesh;

@@ -64,7 +64,12 @@ def ApplyZeroPass : Pass<"zc-apply-zero", "::mlir::ModuleOp"> {
     Option<"reshardLast", "reshard-last", "bool", "false",
            "gather a second time what the forward needs last too">,
     Option<"late", "late", "bool", "false",
-           "keep whole gradients until all are there">
+           "keep whole gradients until all are there">,
+    Option<"keepsMoments", "keeps-moments", "bool", "false",
+           "units as in stage 1, but of moments that no rank divides: one rank "
+           "updates them all">,
+    Option<"gathersWide", "gathers-wide", "bool", "false",
+           "in stage 3, gather float32 also where every reader rounds it">
   ];
   let dependentDialects = ["::zc::train::TrainDialect",
                            "::zc::dist::DistDialect"];

@@ -1,8 +1,11 @@
 //===- WeightReads.cpp - where weights are read ---------------------------===//
 #include "passes/Sharding/WeightReads.h"
 
+#include "dialects/Dist/DistDialect.h"
+#include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/StateLookup.h"
 #include "passes/Autodiff/ProgramBuilder.h"
+#include "passes/Precision/States.h"
 
 using namespace mlir;
 using namespace zc::train;
@@ -60,6 +63,46 @@ static Operation *findFirstReader(Operation *op, Operation *loss,
         (!first || user->isBeforeInBlock(first)))
       first = user;
   return first;
+}
+
+bool isBackward(Operation *use, Operation *loss) {
+  return loss && loss->isBeforeInBlock(use);
+}
+
+Value roundAsRead(OpBuilder &builder, Value vector,
+                  ArrayRef<BlockArgument> arguments, Operation *loss,
+                  bool backward) {
+  Operation *rounding = nullptr;
+  for (BlockArgument argument : arguments)
+    for (Operation *user : argument.getUsers()) {
+      if (isBackward(user, loss) != backward)
+        continue;
+      if (!user->hasAttr(kRoundsParameterAttr))
+        return vector;
+      rounding = user;
+    }
+  if (!rounding)
+    return vector;
+  Value rounded =
+      convert(builder, vector.getLoc(), vector,
+              getElementTypeOrSelf(rounding->getResult(0).getType()));
+  rounded.getDefiningOp()->setAttr(
+      kRoundsParameterAttr,
+      builder.getStringAttr(backward ? "backward" : "forward"));
+  return rounded;
+}
+
+bool makesGathered(Operation *op, Value whole) {
+  auto gathered = whole.getDefiningOp<dist::ReshardOp>();
+  return gathered && (op == gathered.getOperation() ||
+                      op == gathered.getInput().getDefiningOp());
+}
+
+void replaceRead(OpOperand &use, Value value) {
+  if (value.getType() == use.get().getType())
+    return use.set(value);
+  use.getOwner()->getResult(0).replaceAllUsesWith(value);
+  use.getOwner()->erase();
 }
 
 void placeWeightReads(func::FuncOp program, Operation *loss) {

@@ -13,6 +13,23 @@ namespace zc {
 /// forward need not stay for the backward.
 void placeWeightReads(mlir::func::FuncOp program, mlir::Operation *loss);
 
+/// Whether `use` stands behind `loss`, which may be null.
+bool isBackward(mlir::Operation *use, mlir::Operation *loss);
+
+/// `vector`, which holds what `arguments` stand for, in the type to which all
+/// readers of these, in the forward or in the backward, round them
+/// (kRoundsParameterAttr); as it is where one reads all digits.
+mlir::Value roundAsRead(mlir::OpBuilder &builder, mlir::Value vector,
+                        llvm::ArrayRef<mlir::BlockArgument> arguments,
+                        mlir::Operation *loss, bool backward);
+
+/// Whether `op` makes `whole`, which is gathered, perhaps after it was rounded.
+bool makesGathered(mlir::Operation *op, mlir::Value whole);
+
+/// Reads `value` in place of `use`'s, or, if it is rounded already, in place of
+/// what `use`'s owner rounds.
+void replaceRead(mlir::OpOperand &use, mlir::Value value);
+
 } // namespace zc
 
 #endif // ZC_PASSES_SHARDING_WEIGHTREADS_H

@@ -3,6 +3,7 @@
 #include "runtime/Plan/Types.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace zc {
 
@@ -59,6 +60,23 @@ readExpertTokens(Executor &executor, const plan::Program &program) {
     return std::optional(std::move(tokens));
   }
   return std::optional<ExpertTokens>();
+}
+
+Result<std::vector<double>> readGradientCounts(Executor &executor,
+                                               const plan::Program &program) {
+  std::vector<double> counts;
+  for (const plan::Output &output : program.outputs()) {
+    if (output.kind() != plan::METRIC || output.name() != "gradient_counts")
+      continue;
+    const plan::TensorType &type = program.buffers(output.buffer()).type();
+    if (type.dims_size() != 1 || type.dtype() != plan::F32 ||
+        type.dims(0) != int64_t(std::size(kGradientEdges)) + 1)
+      continue;
+    std::vector<float> numbers(size_t(type.dims(0)));
+    ZC_RETURN_IF_ERROR(executor.read(program, output.buffer(), numbers.data()));
+    counts.assign(numbers.begin(), numbers.end());
+  }
+  return counts;
 }
 
 } // namespace zc

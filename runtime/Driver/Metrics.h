@@ -3,6 +3,7 @@
 #define ZC_RUNTIME_DRIVER_METRICS_H
 
 #include "runtime/Exec/Executor.h"
+#include "runtime/Plan/GradientEdges.h"
 
 #include <optional>
 #include <vector>
@@ -25,6 +26,12 @@ struct ExpertTokens {
   /// the mean over the layers.
   double balance() const;
 };
+
+/// How many elements of a step's gradients are below each of the edges and,
+/// last, below infinity (zc compile --gradient-histogram); empty where nothing
+/// counts them. The edges are those of kGradientEdges.
+Result<std::vector<double>> readGradientCounts(Executor &executor,
+                                               const plan::Program &program);
 
 /// Those of a program whose model has experts.
 Result<std::optional<ExpertTokens>>

@@ -29,7 +29,8 @@ Metric metricOf(double value) {
 
 } // namespace
 
-/// The last role has the loss; of the norm each has a part.
+/// The last role has the loss; of the norm and of the gradients' counts each
+/// has a part.
 std::vector<int64_t> StepAgreement::tell() const {
   std::vector<int64_t> told = {news.stop, news.sentBytes, news.cannotFeed};
   if (roles == 1)
@@ -40,6 +41,9 @@ std::vector<int64_t> StepAgreement::tell() const {
     told.push_back(each == role && news.metrics.norm
                        ? bitsOf(news.metrics.norm->value)
                        : kNothing);
+  for (int each = 0; each < roles; ++each)
+    for (double count : news.metrics.gradientCounts)
+      told.push_back(each == role ? bitsOf(count) : kNothing);
   return told;
 }
 
@@ -51,11 +55,16 @@ void StepAgreement::take(const std::vector<int64_t> &told) {
     return;
   news.metrics.loss = metricOf(fromBits(told[3]));
   double squares = 0;
-  for (auto norm = told.begin() + 4; norm != told.end(); ++norm)
+  const auto counts = told.begin() + 4 + roles;
+  for (auto norm = told.begin() + 4; norm != counts; ++norm)
     if (*norm != kNothing)
       squares += fromBits(*norm) * fromBits(*norm);
   if (news.metrics.norm)
     news.metrics.norm = metricOf(std::sqrt(squares));
+  std::vector<double> &sums = news.metrics.gradientCounts;
+  std::fill(sums.begin(), sums.end(), 0);
+  for (auto count = counts; count != told.end(); ++count)
+    sums[size_t(count - counts) % sums.size()] += fromBits(*count);
 }
 
 void StepAgreement::begin(StepNews mine, bool beside) {

@@ -15,6 +15,8 @@ Result<StepMetrics> readStepMetrics(Executor &executor,
   ZC_ASSIGN_OR_RETURN(metrics.scale, readMetric(executor, last, "loss_scale"));
   ZC_ASSIGN_OR_RETURN(metrics.norm, readMetric(executor, last, "grad_norm"));
   ZC_ASSIGN_OR_RETURN(metrics.experts, readExpertTokens(executor, last));
+  ZC_ASSIGN_OR_RETURN(metrics.gradientCounts,
+                      readGradientCounts(executor, last));
   return metrics;
 }
 
@@ -28,7 +30,7 @@ Status StepChecks::checkNumbers(int64_t step, const StepMetrics &metrics,
   const Metric &loss = metrics.loss;
   bool isLossless = !std::isfinite(loss.value);
   bool isNormless =
-      metrics.norm && std::isnan(metrics.norm->value) && !metrics.scale;
+      metrics.norm && std::isnan(metrics.norm->value) && !metrics.skipped;
   normlessSteps = isNormless ? normlessSteps + 1 : 0;
   if (!isLossless && !isNormless)
     return Status();
@@ -50,10 +52,27 @@ Status StepChecks::checkNumbers(int64_t step, const StepMetrics &metrics,
 }
 
 Status StepChecks::checkScale(int64_t step, const StepMetrics &metrics,
-                              const Kept &kept, std::string &warning) const {
+                              const Kept &kept, std::string &warning) {
   const std::optional<Metric> &scale = metrics.scale;
-  if (!metrics.skipped || !scale || metrics.skipped->value == 0)
+  const bool isSkipped = metrics.skipped && metrics.skipped->value != 0;
+  skippedSteps = isSkipped ? skippedSteps + 1 : 0;
+  if (!isSkipped)
     return Status();
+  if (!scale) { // it stays as --loss-scale has it
+    // As many as a scale that adapts takes from 65536 to below 1.
+    constexpr int kMostSkipped = 17;
+    if (skippedSteps == kMostSkipped)
+      return makeError(StatusCode::InvalidArgument, "step ", step,
+                       ": gradients overflow fp16, as those of the ",
+                       kMostSkipped - 1, " steps before, which were skipped; ",
+                       "stopped; ", kept(),
+                       "; compile with a smaller --loss-scale, or with "
+                       "--loss-scale dynamic");
+    warning = strCat("step ", step,
+                     ": gradients overflow fp16; the step is skipped, and the "
+                     "loss scaled as before (--loss-scale)");
+    return Status();
+  }
   // Below it gradients are lost that fp16 holds unscaled.
   constexpr double kLeastScale = 1;
   if (scale->value < kLeastScale)

@@ -15,6 +15,7 @@ struct StepMetrics {
   std::optional<Metric> skipped, scale; // of a scaled loss
   std::optional<Metric> norm;
   std::optional<ExpertTokens> experts;
+  std::vector<double> gradientCounts; // empty: nothing counts them
 };
 
 /// Those that the program reports which has ended the step.
@@ -36,10 +37,12 @@ public:
   /// Checks a scaled loss: warns if the step was skipped, fails if a run would
   /// skip for ever.
   Status checkScale(int64_t step, const StepMetrics &metrics, const Kept &kept,
-                    std::string &warning) const;
+                    std::string &warning);
 
 private:
-  int normlessSteps = 0; // one after another, so far: gradients are no numbers
+  // One after another, so far.
+  int normlessSteps = 0; // gradients are no numbers
+  int skippedSteps = 0;  // of a scale that stays
 };
 
 } // namespace zc

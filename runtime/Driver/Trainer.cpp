@@ -303,6 +303,9 @@ void Trainer::logStep(const StepNews &news) {
     record.expertBalance = metrics.experts->balance();
     record.expertOverflow = metrics.experts->overflow.value_or(0);
   }
+  if (!metrics.gradientCounts.empty())
+    record.gradients =
+        GradientHistogram::of(metrics.gradientCounts, kGradientEdges);
   record.stepMs = seconds * 1e3;
   record.samplesPerSecond = seconds > 0 ? double(state.batch) / seconds : 0;
   if (int64_t tokens = inside().data()->tokensPerSample())

@@ -1,4 +1,5 @@
 #include "runtime/Exec/Orders.h"
+#include "runtime/Plan/Mesh.h"
 #include "runtime/Plan/Order/RunOfSteps.h"
 #include "runtime/Plan/Order/VerifyOrders.h"
 
@@ -66,6 +67,13 @@ const plan::Program *lastProgramOf(const plan::Role &role,
 
 std::vector<EvaluationProgram> evaluationOf(const Artifact &artifact) {
   std::vector<EvaluationProgram> all;
+  // A server and its workers evaluate alike, and each knows its own program.
+  if (hasParameterServer(artifact.manifest())) {
+    for (const plan::Program *program :
+         programsOf(artifact.role(), ordersOf(artifact).eval))
+      all.push_back({0, program});
+    return all;
+  }
   for (int role = 0; role < artifact.manifest().roles_size(); ++role) {
     Artifact view = artifact.forRole(role);
     for (const plan::Program *program :

@@ -229,8 +229,16 @@ Status loadAverages(Executor &executor, const std::string &folder) {
 
 Status loadScalars(Executor &executor, const std::string &path,
                    const Json &json) {
-  for (const plan::State &state : executor.artifact().role().states()) {
+  const auto &states = executor.artifact().role().states();
+  const bool adapts =
+      std::any_of(states.begin(), states.end(), [](const plan::State &state) {
+        return state.name() == "loss_scale.good_steps";
+      });
+  for (const plan::State &state : states) {
     if (state.kind() != plan::SCALAR || isCoordinate(state) || isSetting(state))
+      continue;
+    // One that stays is what the artifact says.
+    if (state.name() == "loss_scale" && !adapts)
       continue;
     bool has = json.contains("scalars") && json["scalars"].is_object() &&
                json["scalars"].contains(state.name());

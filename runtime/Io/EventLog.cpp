@@ -180,6 +180,31 @@ Status EventLog::writeSummary(int64_t step, const std::string &values) {
   return Status();
 }
 
+/// Fields of Value: 1 tag, 5 histogram; of a histogram: 1 the least, 2 the
+/// most, 3 how many, 6 the classes' ends, 7 how many of each, both packed. Ends
+/// are exponents of two: magnitudes themselves would all stand at 0.
+static std::string printHistogram(const GradientHistogram &histogram) {
+  // The last class has no end: it is as wide as the one before.
+  constexpr int kWidth = 4;
+  const double most = histogram.exponents.back() + kWidth;
+  std::string ends, counts;
+  double all = 0;
+  for (size_t i = 0; i < histogram.counts.size(); ++i) {
+    const bool isLast = i == histogram.exponents.size();
+    ends += littleEndian(isLast ? most : double(histogram.exponents[i]));
+    counts += littleEndian(histogram.counts[i]);
+    all += histogram.counts[i];
+  }
+  const std::string message =
+      field(1, kFixed64, littleEndian(double(histogram.exponents.front()))) +
+      field(2, kFixed64, littleEndian(most)) +
+      field(3, kFixed64, littleEndian(all)) + field(6, kBytes, ends) +
+      field(7, kBytes, counts);
+  return field(1, kBytes,
+               field(1, kBytes, "gradient_exponents") +
+                   field(5, kBytes, message));
+}
+
 Status EventLog::write(const StepRecord &record) {
   Scalars scalars = {{"loss", std::stod(record.loss)},
                      {"lr", record.lr},
@@ -194,6 +219,12 @@ Status EventLog::write(const StepRecord &record) {
   if (!record.expertTokens.empty()) {
     scalars.push_back({"moe_overflow", record.expertOverflow});
     scalars.push_back({"moe_balance", record.expertBalance});
+  }
+  if (record.gradients) {
+    scalars.push_back({"gradient_zeros", record.gradients->zeros});
+    scalars.push_back({"gradient_below_fp16", record.gradients->lostInHalves});
+    ZC_RETURN_IF_ERROR(
+        writeSummary(record.step, printHistogram(*record.gradients)));
   }
   return writeScalars(record.step, scalars);
 }

@@ -134,6 +134,16 @@ static std::string printExperts(const StepRecord &r) {
   return text + "]]";
 }
 
+static std::string printGradients(const GradientHistogram &histogram) {
+  std::string text =
+      ", \"gradient_zeros\": " + toJson(histogram.zeros) +
+      ", \"gradient_below_fp16\": " + toJson(histogram.lostInHalves) +
+      ", \"gradient_counts\": [";
+  for (size_t i = 0; i < histogram.counts.size(); ++i)
+    text += (i ? ", " : "") + toJson(histogram.counts[i]);
+  return text + "]";
+}
+
 Status RunLog::write(const StepRecord &r) {
   std::string line = "{\"step\": " + std::to_string(r.step) +
                      ", \"loss\": " + r.loss +
@@ -148,6 +158,8 @@ Status RunLog::write(const StepRecord &r) {
     line += ", \"tokens_per_s\": " + exactDecimal(*r.tokensPerSecond);
   if (!r.expertTokens.empty() && r.experts > 0)
     line += printExperts(r);
+  if (r.gradients)
+    line += printGradients(*r.gradients);
   line += ", \"peak_bytes\": " + std::to_string(r.peakBytes) +
           ", \"sent_bytes\": " + std::to_string(r.sentBytes) + "}\n";
   return writeLine(line);

@@ -5,6 +5,7 @@
 #include "runtime/Base/Status.h"
 
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,6 +16,33 @@ namespace zc {
 /// The shortest decimal that reads back as the same number.
 std::string exactDecimal(float value);
 std::string exactDecimal(double value);
+
+/// How large elements of gradients are: of each class of magnitudes from
+/// 2^exponents[i - 1] to 2^exponents[i], the first of them of zeros and the
+/// last without an end, how many there are.
+struct GradientHistogram {
+  std::vector<int> exponents;
+  std::vector<double> counts; // one more than exponents
+  double zeros = 0;           // as a share of all
+  double lostInHalves = 0;    // likewise: not 0, but below 2^-24
+
+  /// Made of the numbers below 2^edges[i] and, last, below infinity.
+  template <typename Edges>
+  static GradientHistogram of(const std::vector<double> &below,
+                              const Edges &edges) {
+    GradientHistogram found;
+    const double all = below.back() > 0 ? below.back() : 1;
+    for (size_t i = 0; i < below.size(); ++i)
+      found.counts.push_back(below[i] - (i > 0 ? below[i - 1] : 0));
+    for (size_t i = 0; i < std::size(edges); ++i) {
+      found.exponents.push_back(edges[i]);
+      if (edges[i] == -24)
+        found.lostInHalves = (below[i] - below[0]) / all;
+    }
+    found.zeros = below[0] / all;
+    return found;
+  }
+};
 
 struct StepRecord {
   int64_t step = 0; // from 1
@@ -30,6 +58,7 @@ struct StepRecord {
   std::vector<double> expertTokens; // empty: there are none
   int64_t experts = 0;              // of a layer
   double expertBalance = 1, expertOverflow = 0;
+  std::optional<GradientHistogram> gradients; // where they are counted
 };
 
 struct EvaluationRecord {

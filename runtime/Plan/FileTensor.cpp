@@ -177,7 +177,9 @@ std::vector<TensorRun> FileTensor::runs(const Mesh &mesh, int64_t rank) const {
 
 bool FileTensor::isOwner(const Mesh &mesh, int64_t rank) const {
   // The ranks of another role hold other states.
-  std::vector<std::string> axes = {"pp"};
+  if (!mesh.isFirstOfRole(rank))
+    return false;
+  std::vector<std::string> axes = {mesh.roleAxis()};
   auto add = [&](const plan::Sharding &sharding) {
     for (const plan::DimSharding &dim : sharding.dims())
       axes.insert(axes.end(), dim.axes().begin(), dim.axes().end());

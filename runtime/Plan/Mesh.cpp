@@ -7,6 +7,20 @@ namespace zc {
 // More ranks than anyone has; keeps products of axes far from overflow.
 static constexpr int64_t kMaxRanks = int64_t(1) << 24;
 
+// An outline of roles without a mesh, as the planner of rings makes it, says
+// nothing of ranks: it is of a pipeline's roles. Axes may have one rank.
+bool hasParameterServer(const plan::Manifest &manifest) {
+  std::string served, stages = "1";
+  for (const plan::Setting &axis : manifest.mesh()) {
+    if (axis.name() == "dp")
+      served = axis.value();
+    if (axis.name() == "pp")
+      stages = axis.value();
+  }
+  return manifest.roles_size() == 2 && stages == "1" && !served.empty() &&
+         served != "1";
+}
+
 Result<Mesh> Mesh::of(const plan::Manifest &manifest) {
   Mesh mesh;
   for (const plan::Setting &axis : manifest.mesh()) {
@@ -25,6 +39,12 @@ Result<Mesh> Mesh::of(const plan::Manifest &manifest) {
     mesh.axes.push_back({axis.name(), std::stol(size), 1});
     mesh.theRanks *= std::stol(size);
   }
+  mesh.hasServer = hasParameterServer(manifest);
+  const int64_t served = mesh.extent("dp");
+  if (mesh.hasServer && served != mesh.theRanks)
+    return makeError(StatusCode::Corrupt, "a parameter server among ",
+                     mesh.theRanks, " ranks, ", served,
+                     " of them along dp; expected no other axis");
   return mesh;
 }
 
@@ -40,8 +60,15 @@ int64_t Mesh::coordinate(int64_t rank, const std::string &axis) const {
   return found ? rank / found->stride % found->size : 0;
 }
 
+int64_t Mesh::extent(const std::string &name) const {
+  const Axis *axis = find(name);
+  return axis ? axis->size : 1;
+}
+
+int64_t Mesh::roles() const { return hasServer ? 2 : extent("pp"); }
+
 int Mesh::firstOf(int role) const {
-  const Axis *axis = find("pp");
+  const Axis *axis = find(roleAxis());
   return axis ? int(role * axis->stride) : 0;
 }
 

@@ -6,6 +6,8 @@
 #include "runtime/Base/Status.h"
 #include "runtime/Plan/Manifest.pb.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -13,6 +15,10 @@ namespace zc {
 
 /// Axes as the schema lists them.
 using AxisNames = google::protobuf::RepeatedPtrField<std::string>;
+
+/// Whether the first rank along "dp" is a parameter server, role 0, and the
+/// others its workers, role 1: a manifest without "pp" has two roles.
+bool hasParameterServer(const plan::Manifest &manifest);
 
 class Mesh {
 public:
@@ -25,8 +31,21 @@ public:
   /// Where a rank stands along an axis; 0 along one that does not exist.
   int64_t coordinate(int64_t rank, const std::string &axis) const;
 
-  /// A rank's role: where it stands along "pp".
-  int role(int64_t rank) const { return int(coordinate(rank, "pp")); }
+  /// Where ranks stand along this axis says which role they have.
+  const char *roleAxis() const { return hasServer ? "dp" : "pp"; }
+  int64_t roles() const;
+
+  /// A rank's role: where it stands along "pp"; with a parameter server, 0 of
+  /// the first rank along "dp", which is the server, and 1 of the others.
+  int role(int64_t rank) const {
+    const int64_t place = coordinate(rank, roleAxis());
+    return int(hasServer ? std::min<int64_t>(place, 1) : place);
+  }
+
+  /// Whether no rank of its role stands before it along the axis of roles.
+  bool isFirstOfRole(int64_t rank) const {
+    return coordinate(rank, roleAxis()) == role(rank);
+  }
 
   /// The first rank of a role.
   int firstOf(int role) const;
@@ -49,9 +68,12 @@ private:
     int64_t stride; // between ranks that are neighbours along it
   };
   const Axis *find(const std::string &name) const;
+  int64_t
+  extent(const std::string &name) const; // 1 along one that is not there
 
   std::vector<Axis> axes;
   int64_t theRanks = 1;
+  bool hasServer = false;
 };
 
 } // namespace zc

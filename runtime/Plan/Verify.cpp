@@ -189,9 +189,7 @@ Status verifyRole(const plan::Role &role, const Mesh &mesh) {
 }
 
 Status verifyRoles(const plan::Manifest &manifest, const Mesh &mesh) {
-  AxisNames pp;
-  pp.Add("pp");
-  const int64_t planned = mesh.groupSize(pp);
+  const int64_t planned = mesh.roles();
   if (planned != manifest.roles_size())
     return bad("it has ", manifest.roles_size(), " roles for ", planned);
   for (int i = 0; i < manifest.roles_size(); ++i)

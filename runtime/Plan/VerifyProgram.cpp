@@ -126,8 +126,11 @@ Status verifyOutput(const plan::Program &program, const plan::Output &output,
     return bad("it has ", samples, " samples, the inputs ",
                batch < 0 ? std::string("count none") : strCat("have ", batch));
   if (output.kind() == plan::METRIC) {
-    // This metric has a number for each expert of each layer.
-    uint64_t most = output.name() == "moe_tokens" ? kMostNumbers : 1;
+    // These metrics have a number for each expert of each layer, or for each
+    // class of magnitudes of gradients.
+    const bool isList =
+        output.name() == "moe_tokens" || output.name() == "gradient_counts";
+    uint64_t most = isList ? kMostNumbers : 1;
     uint64_t count = *elementCount(buffer.type());
     bool scalar = count >= 1 && count <= most;
     bool real = buffer.type().dtype() == plan::F32 ||

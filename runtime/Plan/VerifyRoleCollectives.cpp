@@ -1,7 +1,8 @@
-// Collectives along "pp" are issued by several roles, each in programs of its
-// own. One that a role issues before another and a second role behind it never
-// ends, or mixes two values up.
+// Collectives along the axis of roles are issued by several of them, each in
+// programs of its own. One that a role issues before another and a second role
+// behind it never ends, or mixes two values up.
 #include "runtime/Plan/Channels.h"
+#include "runtime/Plan/Mesh.h"
 #include "runtime/Plan/Types.h"
 #include "runtime/Plan/Verify.h"
 
@@ -14,8 +15,6 @@
 
 namespace zc {
 namespace {
-
-constexpr const char kRoleAxis[] = "pp";
 
 template <typename... Parts> Status bad(const Parts &...parts) {
   return makeError(StatusCode::Corrupt, parts...);
@@ -55,15 +54,17 @@ bool isCommon(const std::string &program) {
   return program == "apply" || program == kCompressedProgram;
 }
 
-Status addProgram(const plan::Program &program, uint32_t role,
+Status addProgram(const plan::Program &program, uint32_t role, bool hasServer,
                   Sequences &sequences) {
+  // A server and its workers run the same programs in the same order.
+  const std::string roleAxis = hasServer ? "dp" : "pp";
   for (const plan::Instruction &instruction : program.instructions()) {
     if (!instruction.has_collective())
       continue;
     const plan::CollectiveCall &call = instruction.collective();
-    if (std::count(call.axes().begin(), call.axes().end(), kRoleAxis) == 0)
+    if (std::count(call.axes().begin(), call.axes().end(), roleAxis) == 0)
       continue;
-    if (!isCommon(program.name()))
+    if (!hasServer && !isCommon(program.name()))
       return bad(
           "program '", program.name(),
           "' has a collective among roles, which only programs that end a "
@@ -129,7 +130,9 @@ Status verifyRoleCollectives(const plan::Manifest &manifest) {
   std::set<std::string> names;
   for (uint32_t role = 0; role < count; ++role) {
     for (const plan::Program &program : manifest.roles(int(role)).programs())
-      if (Status status = addProgram(program, role, roles[role]); !status.ok())
+      if (Status status = addProgram(program, role,
+                                     hasParameterServer(manifest), roles[role]);
+          !status.ok())
         return status.withContext(strCat("role ", role));
     for (const auto &[name, issued] : roles[role])
       names.insert(name);

@@ -65,6 +65,38 @@ class HalvesTest(ZcTest):
         return found
 
 
+class Copies(HalvesTest):
+
+    def plan(self, *options):
+        """Losses of llama-bf16, and what `zc inspect` says."""
+        fixture = Fixture("halves/llama-bf16")
+        artifact = self.build(fixture, "adamw", "--precision", "bf16", *options)
+        more = ("--local-ranks", 2) if "--mesh" in options else ()
+        losses = self.losses(artifact, fixture, "adamw", *more, steps=3)
+        return losses, json.loads(self.zc("inspect", artifact, "--json"))
+
+    def test_without_copies(self):
+        """Masters are rounded where they are read, to the same bits: no copies
+        are kept."""
+        kept, copies = self.plan()
+        rounded, plan = self.plan("--weight-copies", "off")
+        np.testing.assert_array_equal(rounded, kept)
+        self.assertLess(plan["memory"]["persistent"],
+                        0.9 * copies["memory"]["persistent"])
+
+    def test_gathers(self):
+        """ZeRO-3 gathers 16 bits, or all digits."""
+        sent = {}
+        kept, _ = self.plan("--mesh", "dp=2", "--zero", 3)
+        for how in ("auto", "fp32"):
+            found, plan = self.plan("--mesh", "dp=2", "--zero", 3,
+                                    "--weight-copies", "off",
+                                    "--gather-precision", how)
+            np.testing.assert_array_equal(found, kept)
+            sent[how] = plan["comm"]["by_kind"]["parameters"]["bytes"]
+        self.assertEqual(sent["fp32"], 2 * sent["auto"])
+
+
 class Halves(HalvesTest):
 
     def test_ranks(self):

@@ -284,6 +284,17 @@ class Stages(PipelineTest):
             self.assertEqual(code, 0, err)
             self.assertEqual(warning in out + err, is_told, out + err)
 
+    def test_bubble_is_told(self):
+        """D-12: GPipe's rule, 4 micro-batches a stage, is the default; with
+        fewer, the share of the step that stages wait is told."""
+        note = "micro-batches for 2 stages each waits"
+        for accumulate, share in ((2, "33%"), (4, "20%"), (8, None)):
+            out = self.zc(*self.command[:-1], accumulate, "--mesh", "pp=2")
+            if share:
+                self.assertIn(f"with {accumulate} {note} {share}", out)
+            else:
+                self.assertNotIn(note, out)
+
     def test_too_many(self):
         self.fails(1, ["cannot be cut into 64 stages", "expected 4 stages at most"],
                    *self.command, "--mesh", "pp=64")

@@ -72,6 +72,35 @@ class Search(PlanTest):
         self.assertIn("no layout fits into 97.7 KiB: the least is", out)
         self.assertIn("would help", out)
 
+    def test_offloading_is_weighed(self):
+        """K-04: where memory is short, layouts that offload compete by their
+        time; where it is not, none is tried."""
+        def search(memory):
+            own = dict(CLUSTER, host={"bytes_per_s": 1e9},
+                       device=dict(CLUSTER["device"], memory_bytes=memory))
+            self.cluster.write_text(json.dumps(own))
+            return self.search("--mesh", "dp=2", "--recompute", "none")
+        room = search(1e9)
+        self.assertEqual({each["offload"] for each in room["layouts"]},
+                         {"none"})
+        self.assertEqual(room["offloading"], "")
+        least = min(each["memory"] for each in room["layouts"])
+        tight = search(least * 1.01)
+        self.assertEqual(tight["winner"]["offload"], "none")
+        self.assertRegex(tight["offloading"],
+                         "^the best that offloads .*--offload optimizer.* is .*"
+                         "slower: .* copies to and from the second memory")
+        short = search(least * 0.97)
+        self.assertEqual(short["winner"]["offload"], "optimizer")
+        self.assertIn("--offload optimizer", short["winner"]["options"])
+        self.assertRegex(short["offloading"],
+                         r"^of \d+ layouts that were tried and offload "
+                         "nothing, none fits$")
+        # Nothing is said of what was not tried.
+        given = self.search("--mesh", "dp=2", "--recompute", "none",
+                            "--offload", "optimizer")
+        self.assertEqual(given["offloading"], "")
+
     def test_refusals(self):
         self.fails(2, ["--ranks", "room for 8"], "plan", *self.model,
                    "--search", "--ranks", "9")

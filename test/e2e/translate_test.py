@@ -73,6 +73,20 @@ class Translate(ZcTest):
             self.assertEqual(found[name], value, name)
         self.trains(commands, 2)
 
+    def test_a_scale_that_stays(self):
+        """Of both, within what zc takes."""
+        for scale, expected in ((1024, "1024"), (0, None), (2.0 ** 40, None)):
+            commands, said = self.deepspeed(
+                dict(CONFIG, fp16={"enabled": True, "loss_scale": scale}),
+                "--ranks", 2)
+            self.assertEqual(self.options(commands[0]).get("--loss-scale"),
+                             expected)
+            self.assertEqual("from 1 to 2^32" in said, scale > 2 ** 32)
+        flags = [each for each in MEGATRON if each != "--bf16"]
+        commands, _ = self.translate("--ranks", 4, "--", *flags,
+                                     "--fp16", "--loss-scale", "4096")
+        self.assertEqual(self.options(commands[0])["--loss-scale"], "4096")
+
     def test_what_is_left_out_is_said(self):
         commands, said = self.deepspeed(
             dict(CONFIG, sparse_attention={}), "--ranks", 2, "--strict",

@@ -1,4 +1,5 @@
 #include "runtime/Plan/Order/BuildOrders.h"
+#include "runtime/Plan/Mesh.h"
 #include "runtime/Plan/Order/EventGraph.h"
 #include "runtime/Plan/Order/RoleDraft.h"
 #include "runtime/Plan/Order/RunOfSteps.h"
@@ -347,6 +348,23 @@ Result<std::vector<PlannedCall>> planEvaluation(const RoleUse &use,
   return calls;
 }
 
+/// A parameter server and its workers: each role has the whole model.
+Result<PhaseOrders::Calls> planServer(const plan::Manifest &manifest,
+                                      const std::vector<RoleUse> &uses,
+                                      const OrderOptions &options) {
+  ZC_ASSIGN_OR_RETURN(
+      const PipelineSchedule schedule,
+      makeSchedule({options.schedule, 1, options.microBatches, 1}));
+  PhaseOrders::Calls calls;
+  for (size_t i = 0; i < uses.size(); ++i) {
+    CallPlan plan(manifest.roles(int(i)), uses[i], /*isAlone=*/true);
+    ZC_ASSIGN_OR_RETURN(std::vector<PlannedCall> one,
+                        plan.train(schedule, schedule.roles[0]));
+    calls.push_back(std::move(one));
+  }
+  return calls;
+}
+
 Result<PhaseOrders::Calls> planTraining(const plan::Manifest &manifest,
                                         const std::vector<RoleUse> &uses,
                                         const OrderOptions &options) {
@@ -354,6 +372,8 @@ Result<PhaseOrders::Calls> planTraining(const plan::Manifest &manifest,
   if (microBatchesOf(manifest) != options.microBatches)
     return bad("a schedule of ", options.microBatches,
                " micro-batches for a step of ", microBatchesOf(manifest));
+  if (hasParameterServer(manifest))
+    return planServer(manifest, uses, options);
   PipelineSchedule schedule;
   if (options.given) {
     schedule = *options.given;

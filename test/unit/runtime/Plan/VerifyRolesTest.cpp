@@ -42,6 +42,25 @@ TEST(VerifyRoles, AsksForARoleForEachPlaceAlongPp) {
             std::string::npos);
 }
 
+TEST(VerifyRoles, AsksForAServerAndWorkersAlongDpAlone) {
+  auto serve = [](plan::Manifest &m, const std::string &axis,
+                  const std::string &size) {
+    plan::Setting &setting = *m.add_mesh();
+    setting.set_name(axis);
+    setting.set_value(size);
+  };
+  expectMessage("a parameter server among 4 ranks, 2 of them along dp",
+                [&](auto &m) {
+                  m.clear_mesh();
+                  serve(m, "dp", "2");
+                  serve(m, "tp", "2");
+                });
+  expectMessage("2 roles for 1", [&](auto &m) {
+    m.clear_mesh();
+    serve(m, "dp", "1");
+  });
+}
+
 TEST(VerifyRoles, NamesTheRole) {
   expectMessage("role 1: the manifest is damaged: two states are named 'w'",
                 [](auto &m) { role(m, 1).mutable_states(1)->set_name("w"); });

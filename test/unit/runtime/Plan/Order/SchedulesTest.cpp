@@ -47,6 +47,49 @@ TEST(Schedules, GpipeAndOneForwardOneBackwardOfFourByFour) {
   }
 }
 
+/// A line a role, a column a unit of time: forwards as digits, backwards as
+/// letters; of the second stage of a role as other digits and capitals.
+std::string draw(const PipelineSchedule &schedule, const Timeline &timeline) {
+  std::string drawing;
+  for (size_t role = 0; role < schedule.roles.size(); ++role) {
+    std::string line(size_t(timeline.makespan), '.');
+    for (size_t i = 0; i < schedule.roles[role].size(); ++i) {
+      const StageWork &work = schedule.roles[role][i];
+      const WorkTime &time = timeline.roles[role][i];
+      const bool isSecond = schedule.chunkOf(work.stage) > 0;
+      const char first = work.work == Work::Forward ? (isSecond ? '5' : '1')
+                                                    : (isSecond ? 'A' : 'a');
+      for (auto at = size_t(time.start); at < size_t(time.end); ++at)
+        line[at] = char(first + work.microBatch);
+    }
+    drawing += line + "\n";
+  }
+  return drawing;
+}
+
+std::string drawEqual(const std::string &name, uint32_t roles,
+                      uint32_t microBatches) {
+  const PipelineSchedule schedule = make(name, roles, microBatches);
+  return draw(schedule, run(schedule, 1, .5, .5));
+}
+
+/// Figures 2, 3, 4 and 6 of "How to Train Really Large Models on Many GPUs".
+TEST(Schedules, Drawings) {
+  EXPECT_EQ(drawEqual("naive", 4, 1), "1......a\n"
+                                      ".1....a.\n"
+                                      "..1..a..\n"
+                                      "...1a...\n");
+  EXPECT_EQ(drawEqual("gpipe", 4, 4), "1234......abcd\n"
+                                      ".1234....abcd.\n"
+                                      "..1234..abcd..\n"
+                                      "...1234abcd...\n");
+  for (const char *name : {"1f1b", "flush"})
+    EXPECT_EQ(drawEqual(name, 4, 4), "1234...a.b.c.d\n"
+                                     ".123..a4b.c.d.\n"
+                                     "..12.a3b4c.d..\n"
+                                     "...1a2b3c4d...\n");
+}
+
 TEST(Schedules, BubbleShrinksWithMicroBatches) {
   for (const char *name : {"gpipe", "1f1b"}) {
     EXPECT_DOUBLE_EQ(runEqual(name, 4, 8).bubbleOfTotal, 3. / 11);

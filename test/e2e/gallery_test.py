@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""tools/bench/gallery.py: the pictures of lectures, made of small models."""
+import os
+import pathlib
+import re
+import sys
+import unittest
+from xml.etree import ElementTree
+
+from zctest import BIN, ZcTest
+
+BENCH = pathlib.Path(__file__).resolve().parents[2] / "tools" / "bench"
+sys.path.insert(0, str(BENCH))
+import gallery  # noqa: E402
+
+
+class Gallery(ZcTest):
+
+    def test_lines_of_a_timeline(self):
+        self.assertEqual(gallery.works_of("F0.F1.   B0...W0b"),
+                         [("F0", 0, 3), ("F1", 3, 3), ("B0", 9, 5),
+                          ("W0b", 14, 3)])
+
+    def figures(self, *sections):
+        """{title: picture} of a page, which refers to no other file."""
+        page = self.folder / "page.html"
+        self.command(sys.executable, BENCH / "gallery.py", page, "--zc",
+                     BIN / "zc", "--only", *sections, env=dict(os.environ))
+        text = page.read_text()
+        self.assertNotRegex(text, r'(src|href)=')
+        found = {}
+        for title, picture in re.findall(
+                r"<figure><h2>(.*?)</h2>(<svg.*?</svg>)", text, re.DOTALL):
+            found[title] = ElementTree.fromstring(picture)
+        return found
+
+    def boxes(self, picture):
+        return [each for each in picture.iter() if each.tag.endswith("rect")]
+
+    def test_schedules(self):
+        """Figures 2, 3, 4, 6, 7 and 9: a row a rank, a box for each work."""
+        found = self.figures("schedules")
+        self.assertEqual(list(found),
+                         [title for _, title, *_ in gallery.SCHEDULES])
+        for (order, title, micro, more, _) in gallery.SCHEDULES:
+            ranks, stages = (2, 4) if more else (4, 4)
+            works = 3 if order.startswith("zero") else 2
+            boxes = self.boxes(found[title])
+            # Without a flush, several steps are drawn.
+            steps = 3 if order == "2bw" else 1
+            expected = steps * micro * stages * works
+            if works == 3:  # the first stage sends no gradient before its others
+                expected -= micro
+            self.assertEqual(len(boxes), expected, title)
+            self.assertEqual(len({each.get("y") for each in boxes}), ranks)
+
+    def test_strategies(self):
+        """Figures 1, 8 and 14: what each strategy cuts."""
+        found = self.figures("strategies")
+        boxes = {title: len(self.boxes(each)) for title, each in found.items()}
+        data, zero3, tensor, both = (boxes[title] for title, *_ in
+                                     gallery.STRATEGIES)
+        self.assertEqual(data, 4 + 5)  # samples alone are cut
+        self.assertGreater(zero3, data)
+        self.assertGreater(tensor, 1 + 5)
+        self.assertEqual(both, tensor + 1)  # and the samples
+
+    def test_memory_precision_and_gradients(self):
+        """Figures 15, 16 and 17."""
+        found = self.figures("memory", "precision", "histogram")
+        self.assertEqual(len(found), 3)
+        bars = self.boxes(found["Bytes a parameter"])
+        widths = [float(each.get("width")) for each in bars]
+        self.assertEqual([round(sum(widths[i:i + 3]) / 16) for i in (0, 3, 6)],
+                         [16, 16, 12])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""zc plan: the limits at which each way to divide a step ends."""
+import json
+import unittest
+
+from plan_test import LOSS, PlanTest
+
+SIZES = dict(layers=4, width=128, heads=4, length=32, vocabulary=256)
+
+
+class LimitsTest(PlanTest):
+
+    def describe(self, memory, fast=1e12, slow=1e11):
+        """A cluster of nodes of 4 devices with so many bytes, whose links have
+        so many bytes a second inside a node and between nodes."""
+        cluster = self.folder / "cluster.json"
+        cluster.write_text(json.dumps({
+            "name": "c", "device": {
+                "name": "d", "memory_bytes": memory,
+                "memory_bytes_per_s": 1e12, "flops_per_s": {"f32": 1e13},
+                "launch_s": 1e-7},
+            "levels": [
+                {"name": "node", "size": 4, "bytes_per_s": fast,
+                 "latency_s": 1e-7},
+                {"name": "net", "size": 1024, "bytes_per_s": slow,
+                 "latency_s": 1e-7}]}))
+        return cluster
+
+    def limits(self, cluster, *options, **sizes):
+        model = self.write_large(**dict(SIZES, batch=8, **sizes))
+        plan = self.plan(model, *LOSS, "--cluster", cluster, *options)
+        text = self.zc("plan", model, *LOSS, "--cluster", cluster, *options)
+        for limit in plan["limits"]:
+            self.assertIn(limit, text)
+        return plan["limits"]
+
+
+class Limits(LimitsTest):
+    """A-09: why a way to divide a step stops to work."""
+
+    def test_states_that_each_rank_holds(self):
+        """Data parallelism: 3.3 MB of parameters, 10 of moments and copies."""
+        cluster = self.describe(memory=8e6)
+        limit, = self.limits(cluster, "--mesh", "dp=4", "--accumulate", 2)
+        self.assertIn("of the optimizer's states", limit)
+        self.assertIn("each of 4 ranks holds them whole; --zero 1 divides them",
+                      limit)
+
+    def test_sums_inside_layers(self):
+        """Tensor parallelism over slow links waits longer than it computes."""
+        for slow, found in ((1e12, 0), (1e8, 1)):
+            cluster = self.describe(memory=1e9, fast=slow, slow=slow)
+            limits = self.limits(cluster, "--mesh", "tp=4")
+            self.assertEqual(len(limits), found, limits)
+            for limit in limits:
+                self.assertRegex(limit, "^tp: a rank waits .* fewer ranks")
+
+    def test_first_stages(self):
+        """Pipelines: the first stage holds most of what is under way."""
+        cluster = self.describe(memory=2e6)
+        limit, = self.limits(cluster, "--mesh", "pp=4", "--schedule", "gpipe",
+                             "--optimizer", "sgd", "--accumulate", 8,
+                             length=256)
+        self.assertRegex(limit, "of activations: role . holds those of the "
+                                "micro-batches under way")
+
+    def test_one_layer(self):
+        """ZeRO-3 gathers a unit whole: all layers as one are too large."""
+        cluster = self.describe(memory=4e6)
+        limit, = self.limits(cluster, "--mesh", "dp=8", "--zero", 3, "--unit",
+                             1 << 30, "--optimizer", "sgd")
+        self.assertIn("of gathered units and buckets: a layer", limit)
+
+    def test_what_has_been_done(self):
+        """is no way out any more, nor is what the layout cannot have."""
+        cluster = self.describe(memory=2e6)
+        sgd = ("--optimizer", "sgd")
+        for options, way, others in (
+                (("--accumulate", 8), "--recompute layer", "--accumulate"),
+                (("--recompute", "layer"), "--accumulate", "--recompute"),
+                (("--recompute", "layer", "--accumulate", 8), "tp or sp",
+                 "--recompute|--accumulate")):
+            limit, = self.limits(cluster, *sgd, *options, length=512)
+            self.assertIn("of activations", limit)
+            self.assertIn(way, limit)
+            self.assertNotRegex(limit, others)
+
+    def test_states_of_one_rank(self):
+        """They go to a second memory, where they are not there already."""
+        cluster = self.describe(memory=8e6)
+        limit, = self.limits(cluster, "--accumulate", 8)
+        self.assertIn("more ranks that divide them (--mesh), or --offload "
+                      "optimizer", limit)
+        cluster = self.describe(memory=2e6)
+        limit, = self.limits(cluster, "--accumulate", 8, "--offload",
+                             "optimizer,parameters")
+        self.assertNotIn("--offload", limit)
+
+
+class Scaling(LimitsTest):
+
+    def test_more_than_linear(self):
+        """C-40: with ZeRO each device has less of the states the more there are,
+        so that its share of the batch grows and what is sent is sent for more
+        samples: samples a second grow faster than devices."""
+        cluster = self.describe(memory=14e6, fast=2e9, slow=2e9)
+        rates, shares = {}, {}
+        for devices in (4, 32):
+            for share in (2, 4, 8, 16):
+                model = self.write_large(**dict(SIZES, batch=devices * share))
+                plan = self.plan(model, *LOSS, "--cluster", cluster, "--mesh",
+                                 f"dp={devices}", "--zero", 2)
+                if not plan["fits"]:
+                    break
+                rates[devices] = devices * share / plan["step_s"]
+                shares[devices] = share
+        self.assertEqual(shares, {4: 4, 32: 8})
+        self.assertGreater(rates[32], 1.2 * 8 * rates[4])
+
+
+if __name__ == "__main__":
+    unittest.main()
