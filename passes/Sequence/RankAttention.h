@@ -84,8 +84,8 @@ protected:
   /// The rank from which a block has gone `turns` ranks far.
   Value cameFrom(int64_t turns);
 
-  /// Of a mask [batch, heads, queries, all keys] the columns of the block that
-  /// has gone `turns` ranks far: which they are depends on the rank.
+  /// The columns of a mask [batch, heads, queries, all keys] that belong to the
+  /// block which has gone `turns` ranks far: the rank decides which they are.
   Value columnsOf(Value mask, int64_t turns);
 
   /// Whether the block that has gone `turns` ranks far began at a rank before

@@ -9,7 +9,7 @@ import numpy as np
 
 from zctest import Fixture, ZcTest, read_log
 
-# Of DeepSeek-V3: batch, tokens, heads, widths of keys and values, layers.
+# The sizes of `deepseek`: batch, tokens, heads, widths of keys and values, layers.
 BATCH, TOKENS, HEADS, KEYS, VALUES, LAYERS = 4, 16, 4, 12, 8, 2
 
 
