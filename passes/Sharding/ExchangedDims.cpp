@@ -29,6 +29,16 @@ static dist::ReshardOp addReshard(OpResult result, DenseI64ArrayAttr dims) {
   return reshard;
 }
 
+/// Whether two values are of the same samples, tokens and heads, whatever the
+/// width of these.
+static bool areAlike(Value a, Value b) {
+  auto shapeOf = [](Value value) {
+    return cast<RankedTensorType>(value.getType()).getShape();
+  };
+  return shapeOf(a).size() == shapeOf(b).size() &&
+         shapeOf(a).drop_back() == shapeOf(b).drop_back();
+}
+
 /// The axes that came from dim `from` of an operand to another of `result`;
 /// nothing where the result stays as it is.
 static std::optional<Axes> findExchanged(OpResult result, int64_t from,
@@ -47,8 +57,7 @@ static std::optional<Axes> findExchanged(OpResult result, int64_t from,
   }
   // Each is like an operand, or read by its like alone.
   unsigned index = result.getResultNumber();
-  if (index >= op->getNumOperands() ||
-      op->getOperand(index).getType() != result.getType())
+  if (index >= op->getNumOperands() || !areAlike(op->getOperand(index), result))
     return std::nullopt;
   return layouts.at(op->getOperand(index)).dims[from];
 }
