@@ -69,7 +69,7 @@ public:
   }
 
 private:
-  /// What dims that count samples consist of.
+  /// The atoms of dims that count samples.
   DenseSet<int> findSamples() {
     DenseSet<int> samples;
     for (BlockArgument argument : block.getArguments())

@@ -17,7 +17,7 @@ class StreamedHash {
 public:
   StreamedHash();
   void add(std::string_view bytes);
-  /// Of all that was added.
+  /// The hash of all that was added.
   uint64_t value() const;
 
 private:

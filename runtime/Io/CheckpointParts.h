@@ -19,7 +19,7 @@ struct TensorFile {
   std::vector<SafetensorsTensor> entries;
   uint64_t bytes = 0; // of the tensors
 
-  /// Of one of `tensors`, by where it lies.
+  /// The place of one of `tensors` among them, found by its address.
   size_t numberOf(const FileTensor &tensor) const;
 };
 

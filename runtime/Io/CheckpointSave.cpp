@@ -210,7 +210,7 @@ Status CheckpointSave::writeGroup(World &world,
   }
   if (written.ok() && world.isFirst())
     written = writeIndex(path, *group.group, files);
-  // Of each tensor one rank alone knows the checksum, if any does.
+  // At most one rank knows the checksum of a tensor.
   ZC_RETURN_IF_ERROR(world.agree(written, &sums, through));
   Status summed;
   if (rank < files.size())

@@ -30,7 +30,7 @@ public:
   /// Makes what was written durable.
   Status sync();
 
-  /// What both places of a piece are counted by.
+  /// A piece's places in memory and in the file are counted by pages.
   static constexpr uint64_t kPage = 4096;
 
 private:

@@ -188,7 +188,7 @@ class Mutations(ZcTest):
         plain = self.emit(fixture, "plain", *options, phase="step")
         what = ("--program", "apply.compressed")
         self.assertTrue(self.agrees(divided, plain, what))
-        # Of this program alone.
+        # The mutations are of this program alone.
         text = re.sub(r"\n  func\.func @(micro|apply|eval)\(.*?\n  }.*?(?=\n)",
                       "", divided.read_text(), flags=re.S)
         self.assertEqual(len(list(programs(text))), 1)
