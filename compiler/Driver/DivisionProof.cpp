@@ -5,6 +5,7 @@
 #include "compiler/Interpreter/Compare.h"
 #include "compiler/Interpreter/Npy.h"
 #include "compiler/Interpreter/RuleProof.h"
+#include "compiler/Interpreter/SimulatedRanks.h"
 #include "dialects/Interfaces/OpInterfaces.h"
 #include "passes/Analysis/Roles.h"
 #include "passes/Proof/Passes.h"
@@ -22,8 +23,9 @@ using namespace zc;
 /// Ranks that take turns in the interpreter.
 static constexpr int64_t kMostRanks = 16;
 /// Operations, of which the interpreter does some 5e7 a second: of a proof that
-/// goes on beside code generation, and of one that may take minutes.
-static constexpr double kMost = 1e8, kMostDeep = 1e10;
+/// goes on beside code generation, of one that a plan waits for, and of one
+/// that may take minutes.
+static constexpr double kMost = 1e8, kMostOfPlan = 5e8, kMostDeep = 1e10;
 /// Below it nothing moves, and everything is equal.
 static constexpr double kLeastNorm = 1e-6;
 
@@ -89,7 +91,8 @@ static CompileOptions makeSmall(CompileOptions options) {
   options.verbose = false;
   // Counts at an edge of a class differ by rounding, and count what is padded.
   options.gradientHistogram = false;
-  options.target = "cpu"; // nothing is made for it
+  options.target = "cpu";      // nothing is made for it
+  options.sharesRoles = false; // each is run
   // One rank has the statistics of as many shares of the batch.
   if (options.batchNormStats == "local")
     options.batchNormStats += "=" + std::to_string(options.getAxisSize("dp") *
@@ -126,19 +129,33 @@ static CompileOptions makeWhole(CompileOptions options) {
   return options;
 }
 
+static int64_t countShares(const CompileOptions &options) {
+  return options.getAxisSize("dp") * options.getAxisSize("ep");
+}
+
 /// The numbers that divide dims: the size of each axis, and the products of all
-/// that together divide samples or ZeRO's units, with the micro-batches.
+/// that together divide samples or ZeRO's units.
 static std::vector<int64_t> listDivisors(const CompileOptions &options) {
-  const int64_t samples = options.getAxisSize("dp") * options.getAxisSize("ep");
+  const int64_t samples = countShares(options);
   std::vector<int64_t> divisors;
   for (int64_t each :
-       {samples * options.accumulate, options.getAxisSize("tp"),
-        options.getAxisSize("sp"), options.getAxisSize("ep"),
-        options.getAxisSize("dp"), samples * options.getAxisSize("sp"),
-        2 * options.getAxisSize("sp")})
+       {samples, options.getAxisSize("tp"), options.getAxisSize("sp"),
+        options.getAxisSize("ep"), options.getAxisSize("dp"),
+        samples * options.getAxisSize("sp"), 2 * options.getAxisSize("sp")})
     if (each > 1 && !llvm::is_contained(divisors, each))
       divisors.push_back(each);
   return divisors;
+}
+
+/// Only what trains is compared.
+static void dropEvaluation(ModuleOp module) {
+  SmallVector<func::FuncOp> evaluations;
+  module.walk([&](func::FuncOp program) {
+    if (program.getName() == train::kEvalProgram)
+      evaluations.push_back(program);
+  });
+  for (func::FuncOp program : evaluations)
+    program.erase();
 }
 
 /// Ranks take turns at collectives: none may be inside of a region.
@@ -197,11 +214,16 @@ private:
     if (!proveRules(*one, *many))
       return found;
     const double needed = countOperations(*many) * divided.getNumRanks();
-    const double most = divided.verify == "deep" ? kMostDeep : kMost;
+    const double most = divided.verify == "deep" ? kMostDeep
+                        : divided.plansOnly      ? kMostOfPlan
+                                                 : kMost;
     if (needed > most)
       return notShown(llvm::formatv("it would take {0:f0} million operations",
                                     needed / 1e6));
     compare(*one, *many, 2 * needed > most ? 1 : 2);
+    if (found.outcome == ProofReport::Outcome::Equal &&
+        many->lookupSymbol(train::kCompressedProgram))
+      compareCompressed(*many);
     return found;
   }
 
@@ -292,13 +314,19 @@ private:
     PassManager manager(forward->getContext(), ModuleOp::getOperationName());
     ShrinkDimsPassOptions shrinking;
     llvm::append_range(shrinking.divisors, listDivisors(divided));
+    if (divided.accumulate > 1)
+      shrinking.batchDivisors.push_back(countShares(divided) *
+                                        divided.accumulate);
     manager.addPass(createShrinkDimsPass(shrinking));
     return manager.run(*forward);
   }
 
   OwningOpRef<ModuleOp> build(const CompileOptions &options, bool fuses) {
     Phases phases(forward->clone(), options);
-    if (failed(phases.buildPrograms()) || failed(phases.divide()) ||
+    const bool isBuilt = succeeded(phases.buildPrograms());
+    if (isBuilt)
+      dropEvaluation(phases.getModule());
+    if (!isBuilt || failed(phases.divide()) ||
         (fuses && failed(phases.fuse()))) {
       error = phases.getFirstError();
       return {};
@@ -332,6 +360,10 @@ private:
         {steps, std::min<int64_t>(divided.accumulate, 2)},
         interpreter::Tolerance(), /*seed=*/1);
     found.steps = steps;
+    take(comparison);
+  }
+
+  void take(const FailureOr<interpreter::Comparison> &comparison) {
     if (failed(comparison) && interpreter::saysRanksDisagree(error)) {
       found.outcome = ProofReport::Outcome::Differs;
       found.why = "what several ranks hold: " + error;
@@ -342,9 +374,53 @@ private:
     }
   }
 
+  /// Whether each rank with samples of its own has a term of every gradient,
+  /// so that the first of them has all in the interpreter.
+  bool areTerms(ModuleOp many) {
+    dist::MeshAttr mesh = dist::getMesh(many);
+    if (!mesh)
+      return true;
+    bool areAll = true;
+    for (train::StateOp state : many.getOps<train::StateOp>()) {
+      if (state.getKind() != train::kAccumulator)
+        continue;
+      auto sharding =
+          state->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);
+      for (StringRef axis : {"dp", "ep"})
+        if (int at = mesh.findAxis(axis); at >= 0 && mesh.getSizes()[at] > 1)
+          areAll &= sharding &&
+                    llvm::any_of(sharding.getUnreduced(), [&](StringAttr each) {
+                      return each.getValue() == axis;
+                    });
+    }
+    return areAll;
+  }
+
+  /// A step behind the warm-up.
+  void compareCompressed(ModuleOp many) {
+    if (!areTerms(many))
+      return (void)notShown("its compressed steps begin with gradients that "
+                            "are summed already");
+    Phases phases(forward->clone(), divided);
+    if (failed(phases.buildPrograms())) {
+      error = phases.getFirstError();
+      return (void)notShown("its compressed steps do not compile: " + error);
+    }
+    OwningOpRef<ModuleOp> one = phases.takeModule();
+    interpreter::simulateRanks(*one);
+    ScopedDiagnosticHandler collect(
+        forward->getContext(),
+        [&](Diagnostic &diagnostic) { error = diagnostic.str(); });
+    interpreter::Interpreter interpreter(interpreter::Precision::Wide);
+    take(interpreter::compareProgram(interpreter, *one, many,
+                                     train::kCompressedProgram,
+                                     interpreter::Tolerance(), /*seed=*/2));
+    found.hasCompressed = true;
+  }
+
   void judge(const interpreter::Comparison &comparison) {
-    found.tensors = comparison.tensors;
-    found.worst = comparison.worst;
+    found.tensors += comparison.tensors;
+    found.worst = std::max(found.worst, comparison.worst);
     if (2 * comparison.notNumbers > comparison.elements)
       return (void)notShown("random numbers make it NaN");
     if (10 * comparison.zeros > 9 * comparison.elements)

@@ -19,10 +19,11 @@ struct ProofReport {
     NotShown, // and why
   };
   Outcome outcome = Outcome::NotShown;
-  std::string why;     // in a sentence's part, of NotShown and Differs
-  bool isLost = false; // NotShown, as its process did not come to an end
-  int64_t tensors = 0; // compared
-  int64_t steps = 0;   // that were trained
+  std::string why;            // in a sentence's part, of NotShown and Differs
+  bool isLost = false;        // NotShown, as its process did not come to an end
+  int64_t tensors = 0;        // compared
+  int64_t steps = 0;          // that were trained
+  bool hasCompressed = false; // and one that sends compressed momentum
   int64_t ranks = 0;
   int64_t rules = 0; // kinds of ops whose sharding rule is proven
   /// Kinds of ops whose rule could not be, by their names.
@@ -39,10 +40,12 @@ std::vector<std::string> listDivisions(mlir::ModuleOp module);
 /// (compiler/Interpreter/RuleProof.h). Trains both programs in the interpreter,
 /// in double precision, for two steps (one, where two are too many operations),
 /// from the same random states and samples; compares all that they write.
-/// Numbers of 16 bits are not rounded. It covers the passes that divide a
-/// program (tensor, sequence and expert parallelism, ZeRO, stages, and the
-/// collectives between them); with --verify deep also fusion, recomputation and
-/// what else is decided before values become buffers.
+/// Numbers of 16 bits are not rounded. Where steps behind a warm-up compress
+/// what ranks send, compares such a step with the same of one rank that has the
+/// others' rows as a dim of its tensors (SimulatedRanks.h). It covers the
+/// passes that divide a program (tensor, sequence and expert parallelism, ZeRO,
+/// stages, and the collectives between them); with --verify deep also fusion,
+/// recomputation and what else is decided before values become buffers.
 ///
 /// `divisions`: of the user's program, which the small one takes over.
 ProofReport proveDivision(mlir::OwningOpRef<mlir::ModuleOp> forward,

@@ -27,6 +27,7 @@ static std::string print(const ProofReport &report) {
                          {"why", llvm::json::fixUTF8(report.why)},
                          {"tensors", report.tensors},
                          {"steps", report.steps},
+                         {"hasCompressed", report.hasCompressed},
                          {"ranks", report.ranks},
                          {"rules", report.rules},
                          {"openRules", std::move(open)},
@@ -48,6 +49,7 @@ static bool parse(const std::string &text, ProofReport &report) {
   report.why = object->getString("why").value_or("").str();
   report.tensors = object->getInteger("tensors").value_or(0);
   report.steps = object->getInteger("steps").value_or(0);
+  report.hasCompressed = object->getBoolean("hasCompressed").value_or(false);
   report.ranks = object->getInteger("ranks").value_or(0);
   report.rules = object->getInteger("rules").value_or(0);
   report.worst = object->getNumber("worst").value_or(0);

@@ -42,7 +42,7 @@ LogicalResult Phases::scheduleServer(const RecomputePassOptions &memory,
         manager.addPass(createSplitServerPass());
       })))
     return failure();
-  // What is computed again is told of once.
+  // Recomputation is told of once.
   getRoles(*module).back()->removeAttr(kRecomputedWorkAttr);
   if (failed(run("sched", [&](OpPassManager &manager) {
         buildInstructionsPipeline(manager);

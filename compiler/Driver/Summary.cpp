@@ -245,9 +245,10 @@ void zc::printProof(const ProofReport &report, llvm::raw_ostream &os) {
   if (report.outcome == ProofReport::Outcome::Equal)
     os << llvm::formatv(
         "zc: verified: on small dims {0}, in all {1} tensors "
-        "of {2} within {3:e1}\n",
+        "of {2}{3} within {4:e1}\n",
         who, report.tensors,
         report.steps == 1 ? "a step" : llvm::utostr(report.steps) + " steps",
+        report.hasCompressed ? " and of one behind the warm-up" : "",
         report.worst);
   else
     os << "zc: note: not verified that " << who << ": " << report.why << '\n';

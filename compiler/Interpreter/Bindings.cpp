@@ -33,10 +33,14 @@ static bool isOfUnit(train::StateOp state) {
   });
 }
 
+static IntegerAttr findRole(func::FuncOp func) {
+  return func->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>(
+      train::kRoleAttr);
+}
+
 /// A name of one role's own: "role1.unit.0".
 static std::string ownName(func::FuncOp func, const Twine &name) {
-  auto role = func->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>(
-      train::kRoleAttr);
+  IntegerAttr role = findRole(func);
   return role ? ("role" + Twine(role.getInt()) + "." + name).str() : name.str();
 }
 
@@ -48,6 +52,9 @@ static std::string boundName(func::FuncOp func, DictionaryAttr attrs,
     if (auto name = dyn_cast<StringAttr>(attrs.get(key)))
       return name.str();
     if (auto symbol = dyn_cast<FlatSymbolRefAttr>(attrs.get(key))) {
+      // To look up each of many states takes longer than to run the program.
+      if (!findRole(func))
+        return symbol.getValue().str();
       train::StateOp state = train::findState(func, symbol);
       return state && isOfUnit(state) ? ownName(func, symbol.getValue())
                                       : symbol.getValue().str();

@@ -19,8 +19,7 @@ namespace zc::interpreter {
 
 namespace {
 
-/// Values for what a module's programs read and neither it stores nor @init
-/// makes.
+/// Values for what a module's programs read.
 class Drawing {
 public:
   explicit Drawing(unsigned seed) : random(seed) {}
@@ -35,14 +34,28 @@ public:
     if (!isa<FloatType>(type.getElementType()))
       return drawIntegers(program, index, shape);
     // Variances and the scales of norms stay away from 0.
-    if (state && (state.getKind() == train::kStatistic || shape.size() < 2))
+    if (state && (isSquare(state) || (shape.size() < 2 && !hasSign(state))))
       return drawFloats(shape, 0.5, 1.5);
     const double largest = shape.empty() ? 1 : *llvm::max_element(shape);
     const double limit = state ? 1 / std::sqrt(std::max(1.0, largest)) : 1;
     return drawFloats(shape, -limit, limit);
   }
 
+  /// A count of steps that are done.
+  Tensor drawCount() {
+    return Tensor::ofIntegers({}, {3 + int64_t(random() % 5)});
+  }
+
 private:
+  static bool isSquare(train::StateOp state) {
+    return state.getKind() == train::kStatistic ||
+           (state.getSlot() && state.getSlot()->ends_with("_sq"));
+  }
+  static bool hasSign(train::StateOp state) {
+    return state.getKind() == train::kOptimizer ||
+           state.getKind() == train::kAccumulator;
+  }
+
   Tensor drawFloats(ArrayRef<int64_t> shape, double low, double high) {
     std::vector<double> floats(ShapedType::getNumElements(shape));
     for (double &number : floats)
@@ -85,6 +98,9 @@ static bool isAtHand(train::StateOp state, bool isMade) {
   return isMade || (state.getValue() && kind == train::kConstant);
 }
 
+/// A rate at which a step is neither nothing nor all.
+static Tensor rateOfLearning() { return Tensor::ofFloats({}, {0.1}); }
+
 /// Draws the inputs of both modules: all that `one` reads and does not make.
 static llvm::StringMap<Tensor> drawAll(ModuleOp one, int64_t microBatches,
                                        unsigned seed) {
@@ -102,8 +118,26 @@ static llvm::StringMap<Tensor> drawAll(ModuleOp one, int64_t microBatches,
       values[argument] = drawing.draw(program, i, microBatches);
     }
   }
-  // A rate at which a step is neither nothing nor all.
-  values["lr"] = Tensor::ofFloats({}, {0.1});
+  values["lr"] = rateOfLearning();
+  return values;
+}
+
+/// Draws all arguments of one program.
+static llvm::StringMap<Tensor> drawArguments(func::FuncOp program,
+                                             unsigned seed) {
+  llvm::StringMap<Tensor> values;
+  Drawing drawing(seed);
+  for (unsigned i = 0; i < program.getNumArguments(); ++i) {
+    train::StateOp state = train::findState(program.getArgument(i));
+    const bool isCount =
+        state && state.getKind() == train::kScalar &&
+        wholeArgumentType(program, i).getRank() == 0 &&
+        !isa<FloatType>(wholeArgumentType(program, i).getElementType());
+    values[argumentName(program, i)] =
+        isCount ? drawing.drawCount()
+                : drawing.draw(program, i, /*microBatches=*/1);
+  }
+  values["lr"] = rateOfLearning();
   return values;
 }
 
@@ -135,6 +169,26 @@ trainFrom(Interpreter &interpreter, ModuleOp module,
   std::string error;
   if (failed(units.unpack(*written, error)))
     return module.emitError(error);
+  llvm::StringMap<Tensor> results;
+  for (auto &[name, tensor] : *written)
+    results[name] = std::move(tensor);
+  return results;
+}
+
+static FailureOr<llvm::StringMap<Tensor>>
+runOnce(Interpreter &interpreter, ModuleOp module, StringRef name,
+        const llvm::StringMap<Tensor> &values) {
+  auto programs = findPrograms(module, name);
+  if (failed(programs))
+    return failure();
+  if (programs->empty())
+    return module.emitOpError("has no program '") << name << "'";
+  auto bound = bindArguments(*programs, values, std::nullopt);
+  if (failed(bound))
+    return failure();
+  auto written = runPrograms(interpreter, *programs, *bound);
+  if (failed(written))
+    return failure();
   llvm::StringMap<Tensor> results;
   for (auto &[name, tensor] : *written)
     results[name] = std::move(tensor);
@@ -178,13 +232,17 @@ static llvm::StringMap<Tensor> disturb(llvm::StringMap<Tensor> values) {
   return values;
 }
 
+/// How a module makes what is compared of given values.
+using Run = llvm::function_ref<FailureOr<llvm::StringMap<Tensor>>(
+    ModuleOp, llvm::StringMap<Tensor>)>;
+
 /// Leaves the differences that rounding does not explain.
-static LogicalResult forgiveRounding(Interpreter &interpreter, ModuleOp one,
+static LogicalResult forgiveRounding(Run run, ModuleOp one,
                                      const llvm::StringMap<Tensor> &values,
                                      const llvm::StringMap<Tensor> &expected,
-                                     StepCount count, Tolerance tolerance,
+                                     Tolerance tolerance,
                                      Comparison &comparison) {
-  auto disturbed = trainFrom(interpreter, one, disturb(values), count);
+  auto disturbed = run(one, disturb(values));
   if (failed(disturbed))
     return failure();
   // Allow as much as the tensor that moves most: its error spreads. Beyond
@@ -229,14 +287,13 @@ static llvm::StringSet<> findCopies(ModuleOp module) {
   return copies;
 }
 
-FailureOr<Comparison> compareSteps(Interpreter &interpreter, ModuleOp one,
-                                   ModuleOp other, StepCount count,
-                                   Tolerance tolerance, unsigned seed) {
-  auto values = drawAll(one, count.microBatches * count.steps, seed);
-  auto expected = trainFrom(interpreter, one, values, count);
+static FailureOr<Comparison> compareRuns(Run run, ModuleOp one, ModuleOp other,
+                                         const llvm::StringMap<Tensor> &values,
+                                         Tolerance tolerance) {
+  auto expected = run(one, values);
   if (failed(expected))
     return failure();
-  auto found = trainFrom(interpreter, other, values, count);
+  auto found = run(other, values);
   if (failed(found))
     return failure();
   Comparison comparison;
@@ -259,14 +316,37 @@ FailureOr<Comparison> compareSteps(Interpreter &interpreter, ModuleOp one,
       comparison.beyond.push_back({entry.getKey().str(), error});
   }
   if (!comparison.beyond.empty() &&
-      failed(forgiveRounding(interpreter, one, values, *expected, count,
-                             tolerance, comparison)))
+      failed(
+          forgiveRounding(run, one, values, *expected, tolerance, comparison)))
     return failure();
   llvm::sort(comparison.beyond, [](const Difference &a, const Difference &b) {
     return std::make_pair(-a.error, a.name) < std::make_pair(-b.error, b.name);
   });
   comparison.tensors -= comparison.noisy;
   return comparison;
+}
+
+FailureOr<Comparison> compareSteps(Interpreter &interpreter, ModuleOp one,
+                                   ModuleOp other, StepCount count,
+                                   Tolerance tolerance, unsigned seed) {
+  auto train = [&](ModuleOp module, llvm::StringMap<Tensor> values) {
+    return trainFrom(interpreter, module, std::move(values), count);
+  };
+  return compareRuns(train, one, other,
+                     drawAll(one, count.microBatches * count.steps, seed),
+                     tolerance);
+}
+
+FailureOr<Comparison> compareProgram(Interpreter &interpreter, ModuleOp one,
+                                     ModuleOp other, StringRef name,
+                                     Tolerance tolerance, unsigned seed) {
+  auto program = one.lookupSymbol<func::FuncOp>(name);
+  if (!program)
+    return one.emitOpError("has no program '") << name << "'";
+  auto run = [&](ModuleOp module, llvm::StringMap<Tensor> values) {
+    return runOnce(interpreter, module, name, values);
+  };
+  return compareRuns(run, one, other, drawArguments(program, seed), tolerance);
 }
 
 } // namespace zc::interpreter

@@ -54,6 +54,14 @@ llvm::FailureOr<Comparison> compareSteps(Interpreter &interpreter,
                                          mlir::ModuleOp other, StepCount count,
                                          Tolerance tolerance, unsigned seed);
 
+/// The same of one run of the program `name`, all of whose arguments are drawn,
+/// as those of a step in the midst of a training are.
+llvm::FailureOr<Comparison> compareProgram(Interpreter &interpreter,
+                                           mlir::ModuleOp one,
+                                           mlir::ModuleOp other,
+                                           llvm::StringRef name,
+                                           Tolerance tolerance, unsigned seed);
+
 } // namespace zc::interpreter
 
 #endif // ZC_COMPILER_INTERPRETER_COMPARE_H

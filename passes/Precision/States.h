@@ -8,7 +8,7 @@
 namespace zc {
 
 /// On a train.convert of a parameter that has no copy in 16 bits: it stands for
-/// one. Of the backward's its value is "backward", so that the two stay two.
+/// one. Its value is "backward" on the backward's, so that the two stay two.
 inline constexpr llvm::StringLiteral kRoundsParameterAttr =
     "train.rounds_parameter";
 

@@ -83,10 +83,10 @@ bool DimAtoms::isKept(int atom) {
                       [&](int leaf) { return atoms[leaf].kept; });
 }
 
-void DimAtoms::resize(llvm::function_ref<int64_t(int64_t)> choose) {
+void DimAtoms::resize(llvm::function_ref<int64_t(int, int64_t)> choose) {
   for (int atom = 0; atom < static_cast<int>(atoms.size()); ++atom)
     if (find(atom) == atom && atoms[atom].slow < 0 && !atoms[atom].kept)
-      atoms[atom].newSize = choose(atoms[atom].size);
+      atoms[atom].newSize = choose(atom, atoms[atom].size);
 }
 
 int64_t DimAtoms::sizeOf(int atom) {

@@ -32,8 +32,8 @@ public:
   void keep(int atom);
   bool isKept(int atom);
 
-  /// Every leaf that is not kept, by `choose` from its size.
-  void resize(llvm::function_ref<int64_t(int64_t)> choose);
+  /// Every leaf that is not kept, by `choose` from itself and its size.
+  void resize(llvm::function_ref<int64_t(int, int64_t)> choose);
 
   int64_t sizeOf(int atom);
   int64_t oldSizeOf(int atom);

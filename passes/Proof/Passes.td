@@ -9,7 +9,7 @@ def ShrinkDimsPass : Pass<"zc-shrink-dims", "::mlir::ModuleOp"> {
   let description = [{
     In a module with `@forward`, dims that must have one size, by the ops' sharding
     rules, get the least size of at least 3 that the `divisors` divide as they did
-    before. The features of several heads, or of q, k and v side by side, are
+    before, those that count samples of those that the `batch-divisors` do, too. The features of several heads, or of q, k and v side by side, are
     products, whose parts shrink each by itself. A dim keeps its size where an
     attribute or data depends on it: windows of convolutions, tables whose indices
     the program computes. States lose their values, but for constants, of which a
@@ -26,7 +26,9 @@ def ShrinkDimsPass : Pass<"zc-shrink-dims", "::mlir::ModuleOp"> {
   }];
   let options = [
     ListOption<"divisors", "divisors", "int64_t",
-               "a dim that one divides is one that it divides afterwards">
+               "a dim that one divides is one that it divides afterwards">,
+    ListOption<"batchDivisors", "batch-divisors", "int64_t",
+               "the same of the dims that count samples">
   ];
   let statistics = [
     Statistic<"numElements", "num-elements", "Elements of all values left">

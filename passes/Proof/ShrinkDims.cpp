@@ -20,9 +20,7 @@ constexpr int64_t kLeast = 3;
 /// one begins one further, so that dims which should not meet differ.
 class SizeChooser {
 public:
-  explicit SizeChooser(ArrayRef<int64_t> divisors) : divisors(divisors) {}
-
-  int64_t choose(int64_t size) {
+  int64_t choose(int64_t size, ArrayRef<int64_t> divisors) {
     const int64_t first = kLeast + (count++ % 2);
     for (int64_t small = first; small < size; ++small)
       if (llvm::all_of(divisors, [&](int64_t divisor) {
@@ -33,16 +31,21 @@ public:
   }
 
 private:
-  ArrayRef<int64_t> divisors;
   unsigned count = 0;
 };
 
 class Shrinker {
 public:
-  Shrinker(func::FuncOp program, ArrayRef<int64_t> divisors)
+  Shrinker(func::FuncOp program, ArrayRef<int64_t> divisors,
+           ArrayRef<int64_t> ofSamples)
       : program(program), block(program.getBody().front()), atoms(program) {
-    SizeChooser chooser(divisors);
-    atoms.getAtoms().resize([&](int64_t size) { return chooser.choose(size); });
+    SizeChooser chooser;
+    SmallVector<int64_t> all(divisors);
+    llvm::append_range(all, ofSamples);
+    const DenseSet<int> samples = findSamples();
+    atoms.getAtoms().resize([&](int atom, int64_t size) {
+      return chooser.choose(size, samples.contains(atom) ? all : divisors);
+    });
   }
 
   LogicalResult run() {
@@ -66,6 +69,18 @@ public:
   }
 
 private:
+  /// The atoms of dims that count samples.
+  DenseSet<int> findSamples() {
+    DenseSet<int> samples;
+    for (BlockArgument argument : block.getArguments())
+      if (auto dim = program.getArgAttrOfType<IntegerAttr>(
+              argument.getArgNumber(), kBatchDimAttr))
+        for (int leaf :
+             atoms.getAtoms().leavesOf(atoms.atomOf(argument, dim.getInt())))
+          samples.insert(leaf);
+    return samples;
+  }
+
   /// Indices that samples bring stay inside of the tables.
   void limitIndices() {
     for (auto gather : block.getOps<GatherOp>()) {
@@ -121,7 +136,9 @@ private:
     SmallVector<SmallVector<int64_t>> places;
     for (int64_t dim = 0; dim < type.getRank(); ++dim)
       places.push_back(atoms.placesLeft(value, dim));
-    auto all = llvm::to_vector(data.getValues<Attribute>());
+    // One attribute is made for each element that is looked at: a mask of all
+    // pairs of tokens has millions, of which a few are left.
+    auto all = data.getValues<Attribute>();
     SmallVector<Attribute> left;
     for (int64_t i = 0; i < type.getNumElements(); ++i) {
       int64_t rest = i, at = 0, stride = 1;
@@ -130,7 +147,7 @@ private:
         rest /= type.getDimSize(dim);
         stride *= data.getType().getDimSize(dim);
       }
-      left.push_back(all[at]);
+      left.push_back(*(all.begin() + at));
     }
     return DenseElementsAttr::get(type, left);
   }
@@ -181,7 +198,7 @@ struct ShrinkDims : public impl::ShrinkDimsPassBase<ShrinkDims> {
       getOperation().emitOpError("has no program '") << kForwardProgram << "'";
       return signalPassFailure();
     }
-    if (failed(Shrinker(program, divisors).run()))
+    if (failed(Shrinker(program, divisors, batchDivisors).run()))
       return signalPassFailure();
     for (Operation &op : program.getBody().front())
       for (Value result : op.getResults())

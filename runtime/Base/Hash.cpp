@@ -1,5 +1,6 @@
 #include "runtime/Base/Hash.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace zc {
@@ -26,25 +27,49 @@ uint64_t mergeLane(uint64_t hash, uint64_t lane) {
   return (hash ^ mixWord(0, lane)) * kPrime1 + kPrime4;
 }
 
-/// The part that is a multiple of 32 bytes, by four lanes.
-uint64_t hashStripes(const char *&at, const char *end) {
-  uint64_t lanes[4] = {kPrime1 + kPrime2, kPrime2, 0, 0 - kPrime1};
-  while (end - at >= 32)
-    for (uint64_t &lane : lanes)
-      lane = mixWord(lane, read<uint64_t>(at));
-  uint64_t hash = rotate(lanes[0], 1) + rotate(lanes[1], 7) +
-                  rotate(lanes[2], 12) + rotate(lanes[3], 18);
-  for (uint64_t lane : lanes)
-    hash = mergeLane(hash, lane);
-  return hash;
-}
-
 } // namespace
 
-uint64_t hashBytes(std::string_view bytes) {
+StreamedHash::StreamedHash()
+    : lanes{kPrime1 + kPrime2, kPrime2, 0, 0 - kPrime1} {}
+
+/// All whole stripes, each by four lanes.
+void StreamedHash::takeStripes(const char *&at, const char *end) {
+  uint64_t now[4] = {lanes[0], lanes[1], lanes[2], lanes[3]};
+  while (end - at >= ptrdiff_t(kStripe))
+    for (uint64_t &lane : now)
+      lane = mixWord(lane, read<uint64_t>(at));
+  std::copy(now, now + 4, lanes);
+}
+
+void StreamedHash::add(std::string_view bytes) {
   const char *at = bytes.data(), *end = at + bytes.size();
-  uint64_t hash = bytes.size() >= 32 ? hashStripes(at, end) : kPrime5;
-  hash += bytes.size();
+  total += bytes.size();
+  if (waiting > 0) {
+    const size_t more = std::min(kStripe - waiting, bytes.size());
+    std::memcpy(rest + waiting, at, more);
+    at += more;
+    waiting += more;
+    if (waiting < kStripe)
+      return;
+    const char *whole = rest;
+    takeStripes(whole, rest + kStripe);
+  }
+  takeStripes(at, end);
+  waiting = size_t(end - at);
+  if (waiting > 0)
+    std::memcpy(rest, at, waiting);
+}
+
+uint64_t StreamedHash::value() const {
+  uint64_t hash = kPrime5;
+  if (total >= kStripe) {
+    hash = rotate(lanes[0], 1) + rotate(lanes[1], 7) + rotate(lanes[2], 12) +
+           rotate(lanes[3], 18);
+    for (uint64_t lane : lanes)
+      hash = mergeLane(hash, lane);
+  }
+  hash += total;
+  const char *at = rest, *end = rest + waiting;
   while (end - at >= 8)
     hash =
         rotate(hash ^ mixWord(0, read<uint64_t>(at)), 27) * kPrime1 + kPrime4;
@@ -55,6 +80,12 @@ uint64_t hashBytes(std::string_view bytes) {
   hash = (hash ^ hash >> 33) * kPrime2;
   hash = (hash ^ hash >> 29) * kPrime3;
   return hash ^ hash >> 32;
+}
+
+uint64_t hashBytes(std::string_view bytes) {
+  StreamedHash hash;
+  hash.add(bytes);
+  return hash.value();
 }
 
 } // namespace zc

@@ -2,6 +2,7 @@
 #include "runtime/Base/Hash.h"
 #include "runtime/Base/Memory.h"
 #include "runtime/Io/CheckpointSave.h"
+#include "runtime/Io/PartFile.h"
 
 #include <algorithm>
 #include <pthread.h>
@@ -69,7 +70,11 @@ struct CheckpointBeside::Work {
       : executor(executor), layout(executor),
         group(executor.world().group(allRanks(executor.world()),
                                      kLastChannel - channel)) {
+    // As far behind a page's begin as in the file, so that it need not be
+    // copied once more to be written.
+    constexpr uint64_t kPage = PartFile::kPage;
     for (const Part &part : layout.parts()) {
+      bytes += (kPage + part.place % kPage - bytes % kPage) % kPage;
       places.push_back(bytes);
       bytes += part.bytes;
     }

@@ -2,6 +2,7 @@
 #include "runtime/Io/Convert.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace zc::checkpoint {
 
@@ -40,6 +41,15 @@ std::vector<TensorFile> divideIntoFiles(const plan::Manifest &manifest,
     file.tensors.push_back(std::move(held));
   }
   return files;
+}
+
+size_t TensorFile::numberOf(const FileTensor &tensor) const {
+  const auto found =
+      std::find_if(tensors.begin(), tensors.end(), [&](const HeldTensor &held) {
+        return &held.tensor == &tensor;
+      });
+  assert(found != tensors.end() && "a part is of one of its file's tensors");
+  return size_t(found - tensors.begin());
 }
 
 std::string headerOf(const TensorFile &file) {

@@ -18,6 +18,9 @@ struct TensorFile {
   std::vector<HeldTensor> tensors;
   std::vector<SafetensorsTensor> entries;
   uint64_t bytes = 0; // of the tensors
+
+  /// The place of one of `tensors` among them, found by its address.
+  size_t numberOf(const FileTensor &tensor) const;
 };
 
 /// Makes as many files as ranks if there are enough tensors, so that ranks

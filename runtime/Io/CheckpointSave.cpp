@@ -6,41 +6,61 @@
 #include "runtime/Io/Scalars.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace zc::checkpoint {
 
 namespace {
 
+/// Checksums by tensor, of all files of a group; kUnknown: of one that several
+/// parts make.
+using Checksums = std::vector<int64_t>;
+constexpr int64_t kUnknown = std::numeric_limits<int64_t>::min();
+
 /// Writes parts [first, end) of one file, which other ranks write to as well.
+/// `sums` begins with the file's first tensor.
 Status writeParts(World &world, const std::string &path,
-                  const CheckpointLayout &layout, size_t first, size_t end,
-                  const PartReader &read, uint64_t chunk) {
+                  const TensorFile &tensors, const CheckpointLayout &layout,
+                  size_t first, size_t end, const PartReader &read,
+                  uint64_t chunk, int64_t *sums) {
   if (first == end)
     return Status();
   ZC_ASSIGN_OR_RETURN(PartFile file, PartFile::open(path));
   for (size_t i = first; i < end; ++i) {
     const Part &part = layout.parts()[i];
+    StreamedHash sum;
+    const bool isWhole = part.bytes == *byteCount(part.tensor->type);
     for (uint64_t at = 0; at < part.bytes; at += chunk) {
       if (world.hasFailed())
         return Status(StatusCode::Cancelled, "another rank failed");
       const uint64_t bytes = std::min(chunk, part.bytes - at);
       ZC_ASSIGN_OR_RETURN(const char *data, read(i, at, bytes));
       ZC_RETURN_IF_ERROR(file.writeAt(part.place + at, data, bytes));
+      if (isWhole)
+        sum.add({data, bytes});
     }
+    if (isWhole)
+      sums[tensors.numberOf(*part.tensor)] = int64_t(sum.value());
   }
   return file.sync();
 }
 
-/// Checksums are of whole tensors, of which ranks have parts: they come once
-/// all is written, into the place that the header has for them.
-Status writeChecksums(const std::string &folder, TensorFile file) {
+/// Checksums are of whole tensors, of which ranks may have parts: they come
+/// once all is written, into the place that the header has for them. Those that
+/// no rank knows are of what the file has.
+Status writeChecksums(const std::string &folder, TensorFile file,
+                      const int64_t *sums) {
   const std::string path = folder + "/" + file.name;
   ZC_ASSIGN_OR_RETURN(auto written, MappedFile::open(path));
   std::string_view rest = written->bytes().substr(headerOf(file).size());
-  for (SafetensorsTensor &entry : file.entries) {
+  for (size_t i = 0; i < file.entries.size(); ++i) {
+    SafetensorsTensor &entry = file.entries[i];
     ZC_ASSIGN_OR_RETURN(const uint64_t size, safetensorsTensorBytes(entry));
-    entry.xxh64 = hashBytes(rest.substr(0, size));
-    written->release(rest.substr(0, size));
+    entry.xxh64 = uint64_t(sums[i]);
+    if (sums[i] == kUnknown) {
+      entry.xxh64 = hashBytes(rest.substr(0, size));
+      written->release(rest.substr(0, size));
+    }
     rest.remove_prefix(size);
   }
   const std::string header = headerOf(file);
@@ -177,19 +197,24 @@ Status CheckpointSave::writeGroup(World &world,
                                header.size() + files[rank].bytes);
   }
   ZC_RETURN_IF_ERROR(world.agree(created, nullptr, through));
+  std::vector<size_t> firstSum = {0};
+  for (const TensorFile &file : files)
+    firstSum.push_back(firstSum.back() + file.entries.size());
+  Checksums sums(firstSum.back(), kUnknown);
   Status written;
   for (size_t i = 0; written.ok() && i < files.size(); ++i) {
     const size_t at = (rank + i) % files.size();
-    written =
-        writeParts(world, path + "/" + files[at].name, *layout,
-                   group.firstPart[at], group.firstPart[at + 1], read, chunk);
+    written = writeParts(world, path + "/" + files[at].name, files[at], *layout,
+                         group.firstPart[at], group.firstPart[at + 1], read,
+                         chunk, sums.data() + firstSum[at]);
   }
   if (written.ok() && world.isFirst())
     written = writeIndex(path, *group.group, files);
-  ZC_RETURN_IF_ERROR(world.agree(written, nullptr, through));
+  // At most one rank knows the checksum of a tensor.
+  ZC_RETURN_IF_ERROR(world.agree(written, &sums, through));
   Status summed;
   if (rank < files.size())
-    summed = writeChecksums(path, files[rank]);
+    summed = writeChecksums(path, files[rank], sums.data() + firstSum[rank]);
   return world.agree(summed, nullptr, through);
 }
 

@@ -23,16 +23,25 @@ public:
   PartFile &operator=(PartFile &&) = delete;
   ~PartFile();
 
+  /// Large pieces go to the disk as they lie in memory where the system can,
+  /// and `data` begins as far behind a page's begin as `offset` does: to copy
+  /// them into the system's cache takes many times the processor time.
   Status writeAt(uint64_t offset, const void *data, size_t bytes);
   /// Makes what was written durable.
   Status sync();
 
+  /// A piece's places in memory and in the file are counted by pages.
+  static constexpr uint64_t kPage = 4096;
+
 private:
   PartFile(std::string path, int descriptor)
       : path(std::move(path)), descriptor(descriptor) {}
+  Status copyAt(uint64_t offset, const char *from, size_t bytes);
+  size_t writeDirectly(uint64_t offset, const char *from, size_t bytes);
 
   std::string path;
   int descriptor;
+  int direct = -1; // the same file, past the system's cache; -1: cannot be
 };
 
 } // namespace zc

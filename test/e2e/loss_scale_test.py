@@ -50,7 +50,7 @@ class Scale(RecipesTest):
         np.testing.assert_allclose(narrow[epoch:], wide, rtol=0.02)
 
     def tiny(self, scale):
-        """What is left of a gradient of 2^-27 when the loss is scaled."""
+        """The gradient of 2^-27 that is found when the loss is scaled."""
         value = helper.make_tensor_value_info
         graph = helper.make_graph(
             [helper.make_node("MatMul", ["x", "w"], ["h"]),

@@ -21,9 +21,10 @@ OF_EACH_KIND = 4
 
 
 def programs(text):
-    """Where @step, or @micro and @apply, are in the text."""
-    for match in re.finditer(r"func\.func @(step|micro|apply)\(.*?\n  }", text,
-                             re.S):
+    """Where @step, or @micro, @apply and @apply.compressed, are in the text."""
+    for match in re.finditer(
+            r"func\.func @(step|micro|apply|apply\.compressed)\(.*?\n  }", text,
+            re.S):
         yield match.span()
 
 
@@ -126,18 +127,18 @@ KINDS = {
 
 class Mutations(ZcTest):
 
-    def emit(self, fixture, name, *options):
+    def emit(self, fixture, name, *options, phase="sharded"):
         path = self.folder / f"{name}.mlir"
         dims = (["--dim", f"{fixture.reference['symbolic_batch']}=8"]
                 if fixture.reference["symbolic_batch"] else [])
         self.zc("compile", fixture.model, *dims, *LOSS, *options, "--eps", "1e-3",
-                "--emit", "sharded", "-o", path)
+                "--emit", phase, "-o", path)
         return path
 
-    def agrees(self, module, one):
+    def agrees(self, module, one, what=("--steps", "1")):
         """Whether the comparison says so; else it, or the IR's verifier, says
         what is wrong."""
-        code, out, error = run(module, "--against", one, "--steps", "1",
+        code, out, error = run(module, "--against", one, *what,
                                tool="zc-interpret")
         if code == 0:
             return True
@@ -153,7 +154,9 @@ class Mutations(ZcTest):
         divided = self.emit(fixture, f"{name}-divided", "--mesh", MESH[name],
                             *options)
         self.assertTrue(self.agrees(divided, one))
-        text = divided.read_text()
+        return self.find_mutations(name, divided.read_text(), one)
+
+    def find_mutations(self, name, text, one, *what):
         draw = random.Random(5)
         count = 0
         for kind, mutate in KINDS.items():
@@ -164,7 +167,7 @@ class Mutations(ZcTest):
                 path = self.folder / "mutant.mlir"
                 path.write_text(mutant)
                 with self.subTest(model=name, kind=kind, number=number):
-                    self.assertFalse(self.agrees(path, one))
+                    self.assertFalse(self.agrees(path, one, *what))
         return count
 
     def test_mlp(self):
@@ -176,6 +179,21 @@ class Mutations(ZcTest):
     def test_llama(self):
         """Ulysses' exchanges between tokens and heads."""
         self.assertGreaterEqual(self.find_all("llama", "--zero", "2"), 12)
+
+    def test_compressed_steps(self):
+        """1-bit Adam behind its warm-up: signs and scales that are sent."""
+        fixture = Fixture("mlp")
+        options = ("--mesh", MESH["mlp"], "--optimizer", "onebit-adam")
+        divided = self.emit(fixture, "compressed", *options)
+        plain = self.emit(fixture, "plain", *options, phase="step")
+        what = ("--program", "apply.compressed")
+        self.assertTrue(self.agrees(divided, plain, what))
+        # The mutations are of this program alone.
+        text = re.sub(r"\n  func\.func @(micro|apply|eval)\(.*?\n  }.*?(?=\n)",
+                      "", divided.read_text(), flags=re.S)
+        self.assertEqual(len(list(programs(text))), 1)
+        self.assertGreaterEqual(
+            self.find_mutations("mlp", text, plain, what), 8)
 
 
 class CommandLine(ZcTest):
@@ -214,6 +232,19 @@ class CommandLine(ZcTest):
         said = self.compile("gpt", "--mesh", "dp=4,tp=2", "--zero", "1",
                             "--verify", "deep")
         self.assertIn("8 ranks train as one does", said)
+
+    def test_compressed_steps(self):
+        """1-bit Adam's, which its warm-up says nothing of."""
+        for options in (["dp=2"], ["dp=2,tp=2"], ["dp=4"],
+                        ["dp=2,tp=2", "--precision", "bf16"],
+                        ["dp=2", "--precision", "fp16"]):
+            with self.subTest(options=options):
+                said = self.compile("gpt", "--optimizer", "onebit-adam",
+                                    "--verify", "deep", "--mesh", *options)
+                line = re.search(r"in all (\d+) tensors of \d steps? and of one "
+                                 r"behind the warm-up within (\S+)", said)
+                self.assertGreater(int(line[1]), 200)
+                self.assertLess(float(line[2]), 1e-9)
 
     def test_noise_is_no_difference(self):
         """SM3 has no epsilon: a gradient that is 0 but for rounding makes a

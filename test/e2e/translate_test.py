@@ -74,7 +74,7 @@ class Translate(ZcTest):
         self.trains(commands, 2)
 
     def test_a_scale_that_stays(self):
-        """Of both, within what zc takes."""
+        """Both programs' static scales, as far as zc takes them."""
         for scale, expected in ((1024, "1024"), (0, None), (2.0 ** 40, None)):
             commands, said = self.deepspeed(
                 dict(CONFIG, fp16={"enabled": True, "loss_scale": scale}),

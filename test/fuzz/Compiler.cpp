@@ -1,4 +1,6 @@
-// The files that the compiler reads: models, binary and text, and rules.
+// The files that the compiler reads: models, binary and text, rules, and its
+// own IR as text.
+#include "compiler/Driver/Registration.h"
 #include "compiler/Driver/RuleFile.h"
 #include "compiler/Import/Import.h"
 #include "dialects/Dist/DistDialect.h"
@@ -10,6 +12,8 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/raw_ostream.h"
 #include <cstdlib>
 #include <memory>
 
@@ -58,6 +62,23 @@ void readRules(std::string_view input) {
       (void)sharding.matches("model.layers.0.fc.weight");
 }
 
+/// As zc-opt reads it: parsed, verified, and printed again.
+void readIr(std::string_view input) {
+  static std::unique_ptr<mlir::MLIRContext> context;
+  static int uses = 0;
+  if (uses++ % 256 == 0) {
+    mlir::DialectRegistry registry;
+    registerDialects(registry);
+    context = std::make_unique<mlir::MLIRContext>(
+        registry, mlir::MLIRContext::Threading::DISABLED);
+    context->getDiagEngine().registerHandler([](mlir::Diagnostic &) {});
+  }
+  mlir::OwningOpRef<mlir::ModuleOp> module =
+      mlir::parseSourceString<mlir::ModuleOp>(input, context.get());
+  if (module)
+    module->print(llvm::nulls());
+}
+
 } // namespace
 
 std::vector<Target> listTargets() {
@@ -93,7 +114,31 @@ std::vector<Target> listTargets() {
           {"rules",
            readRules,
            {"tp", "dp", "-", ",", "+", " ", "\n", "#", ".*", "(", ")", "[", "]",
-            "{1,9}", "\\", "|"}}};
+            "{1,9}", "\\", "|"}},
+          {"ir",
+           readIr,
+           {"module",
+            "func.func",
+            "train.",
+            "dist.",
+            "sched.",
+            "tensor<",
+            "memref<",
+            "xf32>",
+            "array<i64:",
+            "dense<",
+            "#dist.mesh<dp=2>",
+            "#dist.sharding<dp,_>",
+            "loc(",
+            "attributes",
+            "->",
+            "%0",
+            "@w",
+            "^bb0",
+            "{",
+            "}",
+            "(",
+            ")"}}};
 }
 
 } // namespace zc::fuzz

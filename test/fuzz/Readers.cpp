@@ -8,6 +8,7 @@
 #include "runtime/Io/RunLog.h"
 #include "runtime/Plan/Artifact.h"
 #include "runtime/Plan/Safetensors.h"
+#include "runtime/Simulate/Cluster.h"
 #include "test/fuzz/Fuzz.h"
 #include "test/unit/runtime/TinyArtifact.h"
 #include "test/unit/runtime/TinyRoles.h"
@@ -127,6 +128,18 @@ void readLog(std::string_view input) {
   (void)RunLog::open(path, 3);
 }
 
+void readCluster(std::string_view input) {
+  if (auto cluster = Cluster::parse(input, "cluster"); cluster.ok())
+    sink = uint64_t(cluster->size()) + uint64_t(cluster->sharedBy(3).size());
+}
+
+std::vector<std::string> seedClusters() {
+  std::vector<std::string> texts;
+  for (const std::string &name : listPresets())
+    texts.emplace_back(findPreset(name));
+  return texts;
+}
+
 // Frames of ranks
 // --------------------------------------------------------------------
 
@@ -226,6 +239,12 @@ std::vector<Target> listTargets() {
       {"artifact", readArtifact, zip, seedArtifacts},
       {"manifest", readManifest, {}, seedManifests},
       {"log", readLog, {"{\"step\": ", "}\n", "\n"}},
+      {"cluster",
+       readCluster,
+       {"\"device\"", "\"levels\"", "\"size\"", "\"efficiency\"",
+        "\"bytes_per_s\"", "\"tile\"", "1e308", "-1", "0", "[", "]", "{", "}",
+        ":", ","},
+       seedClusters},
       {"tcp",
        speakToRankZero,
        {std::string("\x54\x43\x5a\x31", 4), std::string("\x63\x7a\0\0", 4)}},

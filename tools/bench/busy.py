@@ -89,14 +89,16 @@ class Work:
         return subprocess.Popen(
             [tools / "zc-run", "run", self.artifact, "--data", self.data,
              "--steps", str(self.steps), "--log", log, *arguments],
-            stdout=subprocess.DEVNULL, preexec_fn=condition.enter)
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+            preexec_fn=condition.enter)
 
     def run(self, condition, tools, *arguments, copies=1):
         """Milliseconds of a step, of so many runs at once."""
         logs = [self.artifact.with_suffix(f".{i}.jsonl") for i in range(copies)]
         runs = [self.start(condition, tools, arguments, log) for log in logs]
-        if any([run.wait() for run in runs]):
-            sys.exit(f"busy: {self.name} failed")
+        said = [run.communicate()[1] for run in runs]
+        if any(run.returncode for run in runs):
+            sys.exit(f"busy: {self.name} failed: {''.join(said)}")
         return statistics.mean(
             json.loads(line)["step_ms"] for log in logs
             for line in log.read_text().splitlines()[WARM_UP:])

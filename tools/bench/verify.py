@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Measure a compilation with --verify on and without it, by turns.
 
-  verify.py [--rounds 7] [--bin build/bin] [--mesh dp=2,tp=2] [--zero 1]
+  verify.py [--rounds 3] [--bin build/bin] [CASE ...]
 
-A GPT of GPT-2's size without its weights (large_gpt.py). Prints medians of the
-time until `zc compile` ends and of the processors' time, its own and that of
-the process that proves, and their ratios; of two runs next to one another, so
-that a machine which gets busier does not change them.
+Models without their weights (large_*.py here) on several ranks; by default all
+cases, else those whose names begin with one of the words given. It prints
+for each case the medians of the time until `zc compile` ends and of the
+processors' time, its own and the proving process's; their ratios, from two runs
+next to one another, which a machine that gets busier does not change; and the
+proof's result.
 """
 import argparse
 import os
@@ -18,48 +20,82 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-GPT2 = ["--layers", "12", "--width", "768", "--heads", "12"]
+GPT2 = ("gpt", "--layers 12 --width 768 --heads 12")
+LLAMA = ("llama", "--layers 16 --width 2048 --heads 32 --key-heads 8 --inner "
+                  "8192 --batch 16 --length 1024")
+CASES = {
+    "GPT-2, dp=2,tp=2, ZeRO-1": (*GPT2, "--mesh dp=2,tp=2 --zero 1 --batch 4"),
+    "GPT-2, dp=4, ZeRO-3": (*GPT2, "--mesh dp=4 --zero 3 --batch 4"),
+    "GPT-2, pp=2": (*GPT2, "--mesh pp=2 --batch 8"),
+    "GPT-2, sp=2": (*GPT2, "--mesh sp=2 --batch 4"),
+    "BERT-base, dp=2": ("gpt", GPT2[1] + " --causal 0",
+                        "--mesh dp=2 --batch 4"),
+    "Llama 1B, dp=2,tp=4, ZeRO-2, bf16": (
+        *LLAMA, "--mesh dp=2,tp=4 --zero 2 --precision bf16"),
+    "Llama 1B, dp=2,pp=2,tp=2": (*LLAMA, "--mesh dp=2,pp=2,tp=2"),
+    "ResNet-50, dp=4": ("resnet", "", "--mesh dp=4 --batch 16"),
+    "VGG-16, dp=2, ZeRO-1": ("vgg", "", "--mesh dp=2 --zero 1 --batch 8"),
+    "Inception, dp=2": ("cnn", "--net inception", "--mesh dp=2 --batch 8"),
+    "Mixtral, dp=2,ep=2": ("mixtral", "--layers 8 --width 1024 --heads 16 "
+                           "--inner 3584 --batch 16 --length 256",
+                           "--mesh dp=2,ep=2"),
+    "GPT 7.5B, dp=2,tp=8, ZeRO-1": ("gpt", "", "--mesh dp=2,tp=8 --zero 1"),
+}
 
 
 def measure(command):
-    """Seconds in all, and of processors."""
+    """Seconds in all, and of processors; and what it said of the proof."""
     began = time.monotonic()
-    process = subprocess.Popen(list(map(str, command)),
-                               stdout=subprocess.DEVNULL,
-                               stderr=subprocess.PIPE, text=True)
-    said = process.stderr.read()
+    process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True)
+    said = process.stdout.read()
     _, status, use = os.wait4(process.pid, 0)
     if status:
         sys.exit(f"verify.py: {' '.join(map(str, command))}: {said}")
-    return time.monotonic() - began, use.ru_utime + use.ru_stime
+    proof = [line for line in said.splitlines() if "small dims" in line or
+             "not verified that" in line]
+    return time.monotonic() - began, use.ru_utime + use.ru_stime, proof
+
+
+def compare(name, options, folder):
+    """A row of the table."""
+    script, sizes, layout = CASES[name]
+    model = folder / "model.onnx"
+    subprocess.run([sys.executable, HERE / f"large_{script}.py", model,
+                    *sizes.split()], check=True, stdout=subprocess.DEVNULL)
+    command = [options.bin / "zc", "compile", model, "--loss",
+               "softmax-cross-entropy", "--init", "normal:0.02", "-o",
+               folder / "out.zca", *layout.split()]
+    pairs = []
+    for _ in range(options.rounds):
+        off = measure([*command, "--verify", "off"])
+        pairs.append((off, measure([*command, "--verify", "on"])))
+    columns = [name]
+    for kind in (0, 1):
+        columns += [f"{statistics.median(pair[way][kind] for pair in pairs):.2f}"
+                    for way in (0, 1)]
+        columns.append("{:.2f}".format(statistics.median(
+            on[kind] / off[kind] for off, on in pairs)))
+    shown = sum("not verified" not in "".join(on[2]) for _, on in pairs)
+    return columns + [f"{shown} of {options.rounds}"]
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--mesh", default="dp=2,tp=2")
-    parser.add_argument("--zero", default="1")
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("case", nargs="*")
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--bin", type=pathlib.Path,
                         default=HERE.parents[1] / "build" / "bin")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        model = pathlib.Path(folder) / "model.onnx"
-        subprocess.run([sys.executable, HERE / "large_gpt.py", model, *GPT2],
-                       check=True, stdout=subprocess.DEVNULL)
-        command = [options.bin / "zc", "compile", model, "--loss",
-                   "softmax-cross-entropy", "--init", "normal:0.02", "-o",
-                   pathlib.Path(folder) / "out.zca", "--mesh", options.mesh,
-                   "--zero", options.zero, "--batch", "4"]
-        pairs = []
-        for _ in range(options.rounds):
-            off = measure([*command, "--verify", "off"])
-            pairs.append((off, measure([*command, "--verify", "on"])))
-            (wall, cpu), (more_wall, more_cpu) = pairs[-1]
-            print(f"off {wall:.2f} s, {cpu:.2f} s of processors; on "
-                  f"{more_wall:.2f} s, {more_cpu:.2f} s", flush=True)
-    for index, name in enumerate(("time", "processors")):
-        ratio = statistics.median(on[index] / off[index] for off, on in pairs)
-        print(f"{name}: {ratio:.3f} of that without")
+    header = ["model and layout", "off, s", "on, s", "ratio", "off, s of "
+              "processors", "on", "ratio", "proven"]
+    print("| " + " | ".join(header) + " |\n" + "| --- " * len(header) + "|")
+    for name in CASES:
+        if options.case and not name.startswith(tuple(options.case)):
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            row = compare(name, options, pathlib.Path(folder))
+        print("| " + " | ".join(row) + " |", flush=True)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 #include "compiler/Interpreter/Interpreter.h"
 #include "compiler/Interpreter/Npy.h"
 #include "compiler/Interpreter/Roles.h"
+#include "compiler/Interpreter/SimulatedRanks.h"
 #include "dialects/Sched/SchedDialect.h"
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Parser/Parser.h"
@@ -32,7 +33,8 @@ static cl::opt<unsigned> microBatches(
 static cl::opt<std::string>
     against("against", cl::value_desc("ONE.mlir"), cl::cat(category),
             cl::desc("With --steps: whether this module, undivided, trains "
-                     "alike from random states and samples"));
+                     "alike from random states and samples; else whether its "
+                     "--program does, whose ranks are a dim of its tensors"));
 static cl::list<std::string>
     inputs("input", cl::desc("The value of an argument, by name"),
            cl::value_desc("NAME=FILE.npy"), cl::cat(category));
@@ -109,8 +111,13 @@ static int train(ModuleOp module, const llvm::StringMap<Tensor> &given) {
 /// are further than rounding explains.
 static int compareWith(ModuleOp one, ModuleOp module) {
   Interpreter interpreter(precision);
-  auto comparison = compareSteps(interpreter, one, module,
-                                 {steps, microBatches}, Tolerance(), seed);
+  if (!steps.getNumOccurrences())
+    simulateRanks(one);
+  auto comparison = steps.getNumOccurrences()
+                        ? compareSteps(interpreter, one, module,
+                                       {steps, microBatches}, Tolerance(), seed)
+                        : compareProgram(interpreter, one, module, programName,
+                                         Tolerance(), seed);
   if (failed(comparison))
     return 1;
   llvm::outs() << comparison->tensors << " tensors, the furthest "

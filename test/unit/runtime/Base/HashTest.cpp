@@ -28,5 +28,17 @@ TEST(HashTest, SeesEveryByte) {
   }
 }
 
+TEST(HashTest, PiecesAreAsOne) {
+  std::string bytes;
+  for (int i = 0; i < 1000; ++i)
+    bytes += char(i * 7 + i / 13);
+  for (size_t piece : {1, 5, 31, 32, 33, 64, 100, 999}) {
+    StreamedHash hash;
+    for (size_t at = 0; at < bytes.size(); at += piece)
+      hash.add(std::string_view(bytes).substr(at, piece));
+    EXPECT_EQ(hash.value(), hashBytes(bytes)) << piece;
+  }
+}
+
 } // namespace
 } // namespace zc

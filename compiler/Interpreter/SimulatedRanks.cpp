@@ -1,0 +1,167 @@
+//===- SimulatedRanks.cpp - compressed steps on one rank ------------------===//
+#include "compiler/Interpreter/SimulatedRanks.h"
+
+#include "dialects/Dist/DistDialect.h"
+#include "dialects/Train/StateLookup.h"
+#include "dialects/Train/TrainDialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <numeric>
+#include <optional>
+
+using namespace mlir;
+
+namespace zc::interpreter {
+
+namespace {
+
+/// A dim that consists of blocks, each of which ranks divide by itself (q, k
+/// and v): a rank's parts are not one stretch of it.
+struct BlockedDim {
+  int64_t dim;
+  ArrayRef<int64_t> blocks; // their sizes
+  int64_t ranks;            // that divide each
+};
+
+/// Builds values in another order along such a dim.
+class BlockOrder {
+public:
+  BlockOrder(OpBuilder &builder, const BlockedDim &blocked)
+      : builder(builder), blocked(blocked),
+        share(std::accumulate(blocked.blocks.begin(), blocked.blocks.end(),
+                              int64_t(0)) /
+              blocked.ranks) {}
+
+  /// Each rank's parts one behind the other, rank by rank.
+  Value byRanks(Value value) {
+    SmallVector<Value> parts;
+    for (int64_t rank = 0; rank < blocked.ranks; ++rank) {
+      int64_t begin = 0;
+      for (int64_t block : blocked.blocks) {
+        parts.push_back(slice(value, begin + rank * (block / blocked.ranks),
+                              block / blocked.ranks));
+        begin += block;
+      }
+    }
+    return join(value, parts);
+  }
+
+  /// Back from there.
+  Value byBlocks(Value value) {
+    SmallVector<Value> parts;
+    int64_t begin = 0; // in a rank's share
+    for (int64_t block : blocked.blocks) {
+      const int64_t size = block / blocked.ranks;
+      for (int64_t rank = 0; rank < blocked.ranks; ++rank)
+        parts.push_back(slice(value, rank * share + begin, size));
+      begin += size;
+    }
+    return join(value, parts);
+  }
+
+private:
+  Value slice(Value value, int64_t offset, int64_t size) {
+    auto type = cast<RankedTensorType>(value.getType());
+    SmallVector<int64_t> shape(type.getShape()), offsets(shape.size(), 0);
+    shape[blocked.dim] = size;
+    offsets[blocked.dim] = offset;
+    return train::SliceOp::create(builder, value.getLoc(), type.clone(shape),
+                                  value, offsets,
+                                  SmallVector<int64_t>(shape.size(), 1));
+  }
+
+  Value join(Value like, ArrayRef<Value> parts) {
+    return train::ConcatOp::create(builder, like.getLoc(), like.getType(),
+                                   parts, blocked.dim);
+  }
+
+  OpBuilder &builder;
+  const BlockedDim &blocked;
+  const int64_t share; // of a rank
+};
+
+/// The blocks of a state. Accumulators say nothing of theirs: they are in the
+/// ranks' order for the interpreter, too.
+std::optional<BlockedDim> findBlocks(train::StateOp state) {
+  auto sharding =
+      state ? state->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr)
+            : dist::ShardingAttr();
+  if (!sharding)
+    return std::nullopt;
+  for (auto [dim, axes] : llvm::enumerate(sharding.getDims()))
+    if (ArrayRef<int64_t> blocks = dist::getBlocks(state, int64_t(dim));
+        !blocks.empty())
+      return BlockedDim{int64_t(dim), blocks,
+                        dist::getGroupSize(dist::getMesh(state), axes)};
+  return std::nullopt;
+}
+
+/// Shares of a tensor are stretches of it, as each rank has its own.
+void orderByRanks(func::FuncOp program) {
+  Block &body = program.getBody().front();
+  OpBuilder builder = OpBuilder::atBlockBegin(&body);
+  for (BlockArgument argument : body.getArguments()) {
+    const auto blocks = findBlocks(train::findState(argument));
+    if (!blocks)
+      continue;
+    SmallVector<OpOperand *> uses;
+    for (OpOperand &use : argument.getUses())
+      uses.push_back(&use);
+    Value ordered = BlockOrder(builder, *blocks).byRanks(argument);
+    for (OpOperand *use : uses)
+      use->set(ordered);
+  }
+  Operation *end = body.getTerminator();
+  builder.setInsertionPoint(end);
+  for (OpOperand &result : end->getOpOperands()) {
+    train::StateOp state = train::findState(
+        program,
+        program.getResultAttr(result.getOperandNumber(), train::kStateAttr));
+    if (const auto blocks = findBlocks(state))
+      result.set(BlockOrder(builder, *blocks).byBlocks(result.get()));
+  }
+}
+
+/// Row 0 is the sum.
+void replaceTerms(dist::TermsOp op) {
+  OpBuilder builder(op);
+  const Location loc = op.getLoc();
+  auto type = cast<RankedTensorType>(op.getResult().getType());
+  SmallVector<int64_t> shape(type.getShape());
+  const int64_t ranks = shape.front();
+  shape.front() = 1;
+  Value rows =
+      train::ReshapeOp::create(builder, loc, type.clone(shape), op.getInput());
+  if (ranks > 1) {
+    shape.front() = ranks - 1;
+    const auto others = type.clone(shape);
+    Value zeros = train::ConstantOp::create(
+        builder, loc,
+        DenseElementsAttr::get(others,
+                               builder.getZeroAttr(type.getElementType())));
+    rows = train::ConcatOp::create(builder, loc, type, ValueRange{rows, zeros},
+                                   /*dim=*/0);
+  }
+  op.getResult().replaceAllUsesWith(rows);
+  op.erase();
+}
+
+} // namespace
+
+void simulateRanks(ModuleOp module) {
+  if (auto program =
+          module.lookupSymbol<func::FuncOp>(train::kCompressedProgram))
+    orderByRanks(program);
+  module->removeAttr(dist::kMeshAttr);
+  module.walk([](Operation *op) {
+    op->removeAttr(dist::kShardingAttr);
+    if (auto reshard = dyn_cast<dist::ReshardOp>(op)) {
+      reshard.getResult().replaceAllUsesWith(reshard.getInput());
+      reshard.erase();
+    } else if (auto terms = dyn_cast<dist::TermsOp>(op)) {
+      replaceTerms(terms);
+    }
+  });
+}
+
+} // namespace zc::interpreter
