@@ -12,6 +12,7 @@
 #include "compiler/Driver/ScheduleOptions.h"
 #include "compiler/Driver/SequenceOptions.h"
 #include "compiler/Driver/TargetOptions.h"
+#include "compiler/Driver/ZeroOptions.h"
 #include "compiler/Export/CollectiveShape.h"
 #include "dialects/Dist/Server.h"
 #include "passes/Allocation/Passes.h"
@@ -121,34 +122,6 @@ static void addMesh(OpPassManager &manager, const CompileOptions &options) {
   AnnotateMeshPassOptions mesh;
   mesh.mesh = printMesh(options);
   manager.addPass(createAnnotateMeshPass(mesh));
-}
-
-/// Gradients that are sent together: enough for the full rate of a link; more
-/// would only make buffers larger.
-static constexpr int64_t kMostTogether = 64 << 20;
-
-static ApplyZeroPassOptions getZeroOptions(const CompileOptions &options) {
-  ApplyZeroPassOptions zero;
-  zero.stage = options.zero;
-  for (const std::string &axis : getZeroAxes(options))
-    zero.axes.push_back(axis);
-  zero.unit = options.unit;
-  zero.byDims = !isElementwise(options.optimizer);
-  if (options.bucketMib)
-    zero.mostBytes = std::max(int64_t(1), getBucketBytes(options));
-  else if (options.zero < 3 && options.unit == "auto")
-    zero.mostBytes = kMostTogether;
-  zero.reshardAfterForward = !options.noReshardAfterForward;
-  zero.reshardLast = options.reshardLast;
-  zero.gathersWide = options.gatherPrecision == "fp32";
-  // A server's units are those of stage 1, which one rank has whole.
-  zero.keepsMoments = options.aggregation == "server";
-  if (zero.keepsMoments && !zero.byDims)
-    zero.stage = 1;
-  // Clipping keeps every gradient; in stage 1 they are whole.
-  zero.late =
-      options.zero == 1 && options.clipNorm > 0 && options.accumulate == 1;
-  return zero;
 }
 
 LogicalResult Phases::addClassWeights(SmallVectorImpl<double> &weights) {

@@ -1,9 +1,9 @@
 //===- ServeParameters.cpp - --zc-serve-parameters ------------------------===//
 //
 // A parameter server (Li et al. 2014) that is one of the ranks: gradients are
-// added up there (push), and what it makes of the sums goes to the others
-// (pull). What depends on a sum is known to the server alone; optimizer states
-// are all that may stay so.
+// added up there (push), and the parameters that it computes go to the
+// others (pull). The server alone knows the values that depend on a sum; only
+// optimizer states may stay so.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Dist/Server.h"

@@ -70,6 +70,22 @@ class Layers(LintTest):
                                             '#include <vector>\n'})
 
 
+class Target(LintTest):
+
+    def test_names_of_devices(self):
+        named = 'if (device == "cuda")\n  return kCpuDevice != name;\n'
+        self.complains("target", {"passes/Fusion/A.cpp": named},
+                       "passes/Fusion/A.cpp:1", "passes/Fusion/A.cpp:2")
+        self.silent("target", {"passes/Target/A.cpp": named})
+
+    def test_the_environment(self):
+        asks = 'const char *x = std::getenv("X");\n'
+        self.complains("target", {"compiler/Export/A.cpp": asks},
+                       "compiler/Export/A.cpp:1")
+        self.silent("target", {"runtime/Base/A.cpp": asks,
+                               "passes/A/B.cpp": "environment.clear();\n"})
+
+
 class Requirements(LintTest):
     END_TO_END = {"test/e2e/CMakeLists.txt": "add_zc_e2e_test(a a_test.py)\n",
                   "test/e2e/a_test.py": "class A:\n    def test_it(self):\n"
@@ -159,6 +175,10 @@ class Stems(LintTest):
 
 
 class Sizes(LintTest):
+
+    def test_a_long_first_page(self):
+        self.complains("sizes", {"README.md": "a\n" * 151}, "README.md")
+        self.silent("sizes", {"README.md": "a\n" * 150})
 
     def test_a_long_file(self):
         self.complains("sizes", {"kernels/A.cpp": "int a;\n" * 601},

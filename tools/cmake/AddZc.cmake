@@ -78,12 +78,13 @@ function(zc_launcher variable target)
 endfunction()
 
 # add_zc_test(NAME SOURCES... DEPS targets...): a GoogleTest program, one ctest entry.
+# All that are labelled fast take two minutes together on two cores.
 function(add_zc_test name)
   cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES ENVIRONMENT "${ZC_TEST_ENVIRONMENT}")
+  set_tests_properties(${name} PROPERTIES LABELS "unit;fast" ENVIRONMENT "${ZC_TEST_ENVIRONMENT}")
 endfunction()
 
 # zc_tablegen(TARGET file.td -gen-x out -gen-y out ...): mlir-tblgen into the same

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How long a file or a function may be.
+"""How long a file or a function may be, and the README.
 
 A function that is a table or a switch over ops may say so, with its reason:
 // lint: long-ok <reason>
@@ -11,6 +11,7 @@ import tree
 FILE_LINES = {".cpp": 600, ".cu": 600, ".h": 250, ".td": 700, ".py": 400,
               ".mlir": 500}
 FUNCTION_LINES = 80
+README_LINES = 150  # of the first page: a new user reads it in five minutes
 EXCUSE = re.compile(r"// lint: long-ok \S")
 
 
@@ -37,6 +38,10 @@ def long_functions(lines):
 
 
 def check(root):
+    readme = root / "README.md"
+    if readme.exists() and len(readme.read_text().splitlines()) > README_LINES:
+        yield (f"README.md: more than {README_LINES} lines; move what is not "
+               "for new users to a page of tools/guide or of its folder")
     for path in tree.files(root, set(FILE_LINES)):
         lines = path.read_text(errors="replace").splitlines()
         name = path.relative_to(root)
