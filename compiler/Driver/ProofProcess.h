@@ -21,16 +21,19 @@ public:
   ProofProcess &operator=(const ProofProcess &) = delete;
 
   /// The report. A process that is not done after another `seconds` is ended,
-  /// once it has computed for as long, and for a second, in all: on a busy
-  /// machine it may not have had its turn. 0: it may take its time.
+  /// once it has computed for as long as this one since its start and those
+  /// seconds: on a busy machine it may not have had its turn. 0: it may take
+  /// its time.
   ProofReport wait(double seconds);
 
 private:
   double usedSeconds() const;
+  double ownSeconds() const;
   void end();
 
   pid_t process = -1; // none
   int answers = -1;   // to be read
+  double began = 0;   // this process' seconds of processors
 };
 
 } // namespace zc

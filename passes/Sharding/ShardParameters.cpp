@@ -241,7 +241,7 @@ private:
     DenseSet<Value> seen;
     for (const HandSharding &hand : hands)
       for (BlockArgument argument : program.getArguments()) {
-        StateOp state = findState(argument);
+        StateOp state = stateOf(argument);
         size_t rank = cast<ShapedType>(argument.getType()).getRank();
         if (!state || rank != hand.dims.size() ||
             !(hand.matches(state.getSymName()) || isAlias(argument, hand)) ||
@@ -318,8 +318,16 @@ private:
     return success();
   }
 
+  /// One lookup for each argument: every rule asks for all of them.
+  StateOp stateOf(BlockArgument argument) {
+    auto [entry, isNew] = states.try_emplace(argument);
+    if (isNew)
+      entry->second = findState(argument);
+    return entry->second;
+  }
+
   bool isAlias(BlockArgument argument, const HandSharding &hand) {
-    StateOp state = findState(argument);
+    StateOp state = stateOf(argument);
     return state && state.getAliases() &&
            llvm::any_of(state.getAliases()->getAsRange<StringAttr>(),
                         [&](StringAttr name) { return hand.matches(name); });
@@ -503,6 +511,7 @@ private:
   DenseSet<Value> active, byHand;
   DenseSet<std::pair<Value, int>> divided; // and over which axis
   SmallVector<HandSharding> hands;
+  DenseMap<Value, StateOp> states; // of arguments, once asked for
   SmallVector<DimClass> classes;
   SmallVector<SmallVector<BlockedDim>> blocked; // of each, by program
   llvm::MapVector<Operation *, Layout> layouts; // of states

@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from zctest import Fixture, ZcTest
+from zctest import Fixture, ZcTest, run
 
 TOOLS = pathlib.Path(__file__).resolve().parents[2] / "tools"
 sys.path.insert(0, str(TOOLS / "bench"))
@@ -233,6 +233,20 @@ class Large(PlanTest):
         most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
         self.assertLess(most, 2e9 / 1024)
 
+    def test_its_ranks_are_compared(self):
+        """Half of those layers, as 64 ranks of the same stages."""
+        model = self.folder / "llama.onnx"
+        with mock.patch.object(sys, "argv", ["large_llama", str(model),
+                                             "--layers", "64"]):
+            large_llama.main()
+        code, out, error = run(
+            "plan", model, *LOSS, "--cluster", "h100-dgx", "--mesh",
+            "dp=128,pp=16,tp=8", "--accumulate", "16", "--schedule",
+            "interleaved", "--chunks", "4", "--precision", "bf16", "--zero",
+            "1", "--recompute", "layer", "--verify", "on")
+        self.assertEqual(code, 0, error)
+        self.assertRegex(error, r"verified: on small dims 64 ranks train as one "
+                                r"does, in all \d{4} tensors")
 
     def test_a_million_tokens_on_64(self):
         """A layer of Llama 3 8B with its vocabulary, in a GPU's 80 GB."""
