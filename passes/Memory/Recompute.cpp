@@ -5,6 +5,7 @@
 // a plan needs, on a copy.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Dist/Server.h"
 #include "dialects/Sched/SchedDialect.h"
 #include "passes/Memory/ApplyPlan.h"
 #include "passes/Memory/MeasurePeak.h"
@@ -242,9 +243,15 @@ private:
     if (isRole())
       help.push_back("more stages (--mesh pp=N), or other ones (--stages "
                      "FILE)");
+    const bool hasServer = getOperation()->hasAttr(dist::kServerAttr);
+    if (hasServer)
+      help.push_back("fewer bytes of parameters that are sent together (--unit "
+                     "BYTES)");
     if (least->persistent >= excess)
-      help.push_back("an optimizer with less state (sgd), frozen parameters "
-                     "(--freeze), or more ranks that divide them (--zero)");
+      help.push_back(std::string("an optimizer with less state (sgd), frozen "
+                                 "parameters (--freeze), or ") +
+                     (hasServer ? "--zero in place of --aggregation server"
+                                : "more ranks that divide them (--zero)"));
     if (help.empty())
       help.push_back("a smaller model or batch, or more ranks");
     return help;
