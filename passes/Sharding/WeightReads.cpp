@@ -1,8 +1,8 @@
 //===- WeightReads.cpp - where weights are read ---------------------------===//
 #include "passes/Sharding/WeightReads.h"
 
+#include "dialects/Train/ProgramBuilder.h"
 #include "dialects/Train/StateLookup.h"
-#include "passes/Autodiff/ProgramBuilder.h"
 
 using namespace mlir;
 using namespace zc::train;
