@@ -3,8 +3,6 @@
 #include "compiler/Driver/Commands.h"
 #include "dialects/Train/ExpertOps.h"
 #include "dialects/Train/OwnRooms.h"
-#include "mlir/Transforms/Passes.h"
-#include "passes/Experts/Passes.h"
 
 #include <cmath>
 
@@ -52,8 +50,7 @@ static double getCapacity(const CompileOptions &options) {
   return capacity;
 }
 
-/// Whether a layer's rooms are those of the model's file.
-static bool hasOwnRooms(mlir::ModuleOp module) {
+bool zc::hasOwnRooms(mlir::ModuleOp module) {
   return module
       .walk([](train::GroupedMatmulOp op) {
         return op->hasAttr(train::kRoomCapacityAttr)
@@ -63,24 +60,18 @@ static bool hasOwnRooms(mlir::ModuleOp module) {
       .wasInterrupted();
 }
 
-void zc::dispatchExperts(mlir::OpPassManager &manager, mlir::ModuleOp module,
-                         const CompileOptions &options) {
-  bool divided = options.getAxisSize("ep") > 1;
-  bool ownRooms = !divided && options.moeCapacity == "none";
-  if (ownRooms && !hasOwnRooms(module))
-    return;
+DispatchExpertsPassOptions zc::getExpertOptions(const CompileOptions &options) {
+  const bool isDivided = options.getAxisSize("ep") > 1;
   DispatchExpertsPassOptions dispatch;
-  dispatch.ownRooms = ownRooms;
+  dispatch.ownRooms = !isDivided && options.moeCapacity == "none";
   dispatch.capacity = getCapacity(options);
   dispatch.groupTokens = getGroupTokens(options);
-  if (divided) {
+  if (isDivided) {
     dispatch.axis = "ep";
     // These look at a parameter's rows and columns, which a vector has not.
     dispatch.packParameters =
         options.optimizer != "adafactor" && options.optimizer != "sm3";
     dispatch.ranks = options.getAxisSize("ep");
   }
-  manager.addPass(createDispatchExpertsPass(dispatch));
-  manager.addPass(mlir::createCanonicalizerPass()); // what rows alone needed
-  manager.addPass(mlir::createCSEPass());
+  return dispatch;
 }

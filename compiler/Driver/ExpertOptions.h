@@ -5,17 +5,19 @@
 #include "compiler/Driver/Options.h"
 
 #include "mlir/IR/BuiltinOps.h"
-#include "mlir/Pass/PassManager.h"
+#include "passes/Experts/Passes.h"
 #include <CLI/CLI.hpp>
 
 namespace zc {
 
 void addExpertOptions(CLI::App &command, CompileOptions &options);
 
-/// Puts experts in rooms of a fixed size, where ranks have some of them each,
-/// the user asks for it, or the model's file has such rooms.
-void dispatchExperts(mlir::OpPassManager &manager, mlir::ModuleOp module,
-                     const CompileOptions &options);
+/// How experts get rooms of a fixed size: where ranks have some of them each or
+/// the user asks for it, else (`ownRooms`) where the model's file has them.
+DispatchExpertsPassOptions getExpertOptions(const CompileOptions &options);
+
+/// Whether a layer's rooms are those of the model's file.
+bool hasOwnRooms(mlir::ModuleOp module);
 
 } // namespace zc
 

@@ -2,10 +2,10 @@
 
 #include "dialects/Train/ExpertChoices.h"
 #include "dialects/Train/OwnRooms.h"
+#include "dialects/Train/ProgramBuilder.h"
 #include "dialects/Train/StateLookup.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Analysis/Roles.h"
-#include "passes/Autodiff/ProgramBuilder.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;

@@ -11,15 +11,12 @@
 using namespace mlir;
 using namespace zc;
 
-LogicalResult Phases::fitRoles(
-    const RecomputePassOptions &memory,
-    const std::function<void(OpPassManager &, const RecomputePassOptions &)>
-        &addRest) {
+LogicalResult Phases::fitRoles() {
   // Recomputation changes how deep the rings must be, which is known only once
   // it has been chosen.
   constexpr int kMostAttempts = 6;
   OwningOpRef<ModuleOp> fused = module->clone();
-  RecomputePassOptions recompute = memory;
+  RecomputePassOptions recompute = passes.recompute;
   // How deep the rings must be, and whether all is well without a choice.
   recompute.budget = 0;
   std::vector<Gathered> rooms(getRoles(*module).size(), mayKeepGathered()
@@ -30,13 +27,10 @@ LogicalResult Phases::fitRoles(
       keepGathered(role, options.accumulate);
   std::vector<Peak> peaks;
   for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
-    if (failed(run(
-            "sched",
-            [&](OpPassManager &manager) { addRest(manager, recompute); })) ||
-        failed(measureRoles(peaks)))
+    if (failed(scheduleFused(recompute)) || failed(measureRoles(peaks)))
       return failure();
     if (llvm::all_of(peaks, [&](const Peak &peak) {
-          return peak.total() <= memory.budget;
+          return peak.total() <= options.memoryBudget;
         }))
       return success();
     if (attempt + 1 == kMostAttempts)
@@ -47,10 +41,10 @@ LogicalResult Phases::fitRoles(
     module = std::move(next);
     // Nothing is computed again where gathering more often is enough.
     if (!giveUpGathers(peaks, rooms))
-      recompute = memory;
+      recompute = passes.recompute;
   }
   for (auto [role, peak] : llvm::zip(getRoles(*module), peaks))
-    if (peak.total() > memory.budget)
+    if (peak.total() > options.memoryBudget)
       return refuseRole(role, peak);
   return success();
 }
@@ -71,26 +65,19 @@ bool Phases::giveUpGathers(ArrayRef<Peak> peaks, std::vector<Gathered> &rooms) {
   return gaveUp;
 }
 
-LogicalResult Phases::fitGathers(
-    const RecomputePassOptions &memory,
-    const std::function<void(OpPassManager &, const RecomputePassOptions &)>
-        &addRest) {
+LogicalResult Phases::fitGathers() {
   OwningOpRef<ModuleOp> fused = module->clone();
   keepGathered(*module, options.accumulate);
-  RecomputePassOptions free = memory;
+  RecomputePassOptions free = passes.recompute;
   free.budget = 0;
   if (free.offload == "auto")
     free.offload = "";
-  auto runRest = [&](const RecomputePassOptions &recompute) {
-    return run("sched",
-               [&](OpPassManager &manager) { addRest(manager, recompute); });
-  };
-  if (failed(runRest(free)))
+  if (failed(scheduleFused(free)))
     return failure();
-  if (readPeak(*module).total() <= memory.budget)
+  if (readPeak(*module).total() <= options.memoryBudget)
     return success();
   module = std::move(fused);
-  return runRest(memory);
+  return scheduleFused(passes.recompute);
 }
 
 std::string Phases::chooseSequenceParallel() {
@@ -115,6 +102,8 @@ bool Phases::fitsWithoutRecomputing(const std::string &sequenceParallel) {
     trial.reshardEvery = "1"; // to gather more often costs less yet
   Phases phases(module->clone(), trial);
   phases.pipeline = pipeline;
+  phases.passes.delays = passes.delays;
+  phases.passes.roles = passes.roles;
   if (failed(phases.divide()) || failed(phases.schedule()))
     return false;
   std::vector<Peak> peaks;

@@ -3,37 +3,23 @@
 #include "compiler/Driver/ExpertOptions.h"
 #include "compiler/Driver/ExpertReport.h"
 #include "compiler/Driver/LossOptions.h"
-#include "compiler/Driver/MeshOptions.h"
-#include "compiler/Driver/NoFlushOptions.h"
 #include "compiler/Driver/ParameterGroups.h"
 #include "compiler/Driver/PassObserver.h"
 #include "compiler/Driver/PipelineOptions.h"
 #include "compiler/Driver/RuleFile.h"
 #include "compiler/Driver/ScheduleOptions.h"
 #include "compiler/Driver/SequenceOptions.h"
-#include "compiler/Driver/TargetOptions.h"
-#include "compiler/Driver/ZeroOptions.h"
 #include "compiler/Export/CollectiveShape.h"
 #include "dialects/Dist/Server.h"
-#include "passes/Allocation/Passes.h"
 #include "passes/Analysis/ProgramParts.h"
 #include "passes/Analysis/Roles.h"
-#include "passes/Autodiff/Passes.h"
 #include "passes/Codegen/EqualKernels.h"
 #include "passes/Codegen/Passes.h"
 #include "passes/Codegen/ShareCode.h"
-#include "passes/Collectives/Passes.h"
-#include "passes/Fusion/Passes.h"
-#include "passes/Import/Passes.h"
-#include "passes/Memory/Passes.h"
-#include "passes/Pipeline/Passes.h"
-#include "passes/Precision/Passes.h"
-#include "passes/Scheduling/Passes.h"
-#include "passes/Sharding/Passes.h"
+#include "passes/Contents/Contents.h"
 #include "passes/Target/Target.h"
 #include "runtime/Base/Cores.h"
 #include "runtime/Base/File.h"
-#include "runtime/Plan/GradientEdges.h"
 #include "runtime/Plan/Order/Versions.h"
 
 #include "mlir/IR/Verifier.h"
@@ -50,10 +36,12 @@ int64_t zc::getPlannedThreads(const CompileOptions &options) {
 }
 
 Phases::Phases(MLIRContext *context, const CompileOptions &options)
-    : context(context), options(options), printer(context) {}
+    : context(context), options(options), passes(getPassOptions(options)),
+      printer(context) {}
 
 Phases::Phases(OwningOpRef<ModuleOp> given, const CompileOptions &options)
-    : context(given->getContext()), options(options), printer(context),
+    : context(given->getContext()), options(options),
+      passes(getPassOptions(options)), printer(context),
       module(std::move(given)) {
   printer.keepSilent();
 }
@@ -100,14 +88,8 @@ LogicalResult Phases::run(const char *phase,
 // ----------------------------------------------------------------------
 
 LogicalResult Phases::convertToTrain() {
-  ImportOptions lowering;
-  lowering.frozenBatchNorm = options.batchNorm == "frozen";
-  lowering.dropout = options.dropout == "on";
-  return run("train", [&](OpPassManager &manager) {
-    buildImportPipeline(manager, lowering);
-    manager.addPass(createOrderRowsPass());
-    manager.addNestedPass<func::FuncOp>(createWidenSumsPass());
-  });
+  return run("train",
+             [&](OpPassManager &manager) { addTrain(manager, passes); });
 }
 
 /// Gradients of such a model's parameters need a scaled loss.
@@ -116,12 +98,6 @@ static bool trainsHalves(ModuleOp module) {
     return state.getKind() == train::kParameter &&
            state.getTensorType().getElementType().isF16();
   });
-}
-
-static void addMesh(OpPassManager &manager, const CompileOptions &options) {
-  AnnotateMeshPassOptions mesh;
-  mesh.mesh = printMesh(options);
-  manager.addPass(createAnnotateMeshPass(mesh));
 }
 
 LogicalResult Phases::addClassWeights(SmallVectorImpl<double> &weights) {
@@ -153,127 +129,8 @@ static LogicalResult readPatterns(
   return success();
 }
 
-/// Takes the module with stages on its ops, for --write-stages.
-namespace {
-struct WriteStages : PassWrapper<WriteStages, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(WriteStages)
-  explicit WriteStages(std::string path) : path(std::move(path)) {}
-  StringRef getArgument() const override { return "write-stages"; }
-  void runOnOperation() override {
-    markAllAnalysesPreserved();
-    if (Status status = writeStageFile(getOperation(), path); !status.ok()) {
-      emitError(UnknownLoc::get(&getContext())) << status.message();
-      signalPassFailure();
-    }
-  }
-  std::string path;
-};
-
-/// Makes the schedule once --zc-assign-stages has dealt the roles.
-struct ChooseDealtSchedule
-    : PassWrapper<ChooseDealtSchedule, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ChooseDealtSchedule)
-  ChooseDealtSchedule(const CompileOptions &options, PipelineSchedule &pipeline)
-      : options(options), pipeline(pipeline) {}
-  StringRef getArgument() const override { return "choose-dealt-schedule"; }
-  void runOnOperation() override {
-    markAllAnalysesPreserved();
-    auto dealt =
-        getOperation()->getAttrOfType<DenseI64ArrayAttr>(kStageReplicasAttr);
-    CompileOptions known = options;
-    known.stageReplicas = llvm::join(
-        llvm::map_range(dealt.asArrayRef(),
-                        [](int64_t each) { return std::to_string(each); }),
-        ",");
-    Result<PipelineSchedule> chosen = chooseSchedule(known);
-    if (!chosen.ok()) {
-      emitError(UnknownLoc::get(&getContext())) << chosen.status().message();
-      return signalPassFailure();
-    }
-    pipeline = std::move(*chosen);
-  }
-  const CompileOptions &options;
-  PipelineSchedule &pipeline;
-};
-
-/// How many micro-batches each role has under way, of the schedule by now.
-struct SetInFlight : PassWrapper<SetInFlight, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SetInFlight)
-  SetInFlight(const CompileOptions &options, const PipelineSchedule &pipeline)
-      : options(options), pipeline(pipeline) {}
-  StringRef getArgument() const override { return "set-in-flight"; }
-  void runOnOperation() override {
-    markAllAnalysesPreserved();
-    const InFlight inFlight = countInFlight(options, pipeline);
-    for (auto [role, count] :
-         llvm::zip(getRoles(getOperation()), inFlight.ofRoles))
-      role->setAttr(kInFlightAttr,
-                    Builder(&getContext()).getI64IntegerAttr(count));
-  }
-  const CompileOptions &options;
-  const PipelineSchedule &pipeline;
-};
-} // namespace
-
-/// One rank that trains as a pipeline without flush does.
-void Phases::addDelays(OpPassManager &manager, const std::string &patterns) {
-  const MarkDelaysPassOptions delays = getDelayOptions(options, patterns);
-  AssignStagesPassOptions assign;
-  assign.stages = int64_t(delays.delays.size());
-  assign.patterns = patterns;
-  if (!patterns.empty())
-    manager.addPass(createAssignStagesPass(assign));
-  manager.addPass(createMarkDelaysPass(delays));
-}
-
-void Phases::addSplit(OpPassManager &manager, const std::string &patterns) {
-  if (options.getAxisSize("pp") == 1)
-    return addDelays(manager, patterns);
-  AssignStagesPassOptions assign;
-  const InFlight inFlight = countInFlight(options, pipeline);
-  assign.stages = int64_t(pipeline.roleOfStage.size());
-  const bool isDealt = options.stageReplicas == "auto";
-  assign.dealsRoles = isDealt;
-  assign.microBatches = options.accumulate;
-  assign.patterns = patterns;
-  if (!isDealt)
-    llvm::append_range(assign.inFlight, inFlight.ofStages);
-  assign.memoryBytes = options.memoryBudget;
-  assign.bytesPerParameter = estimateBytesPerParameter(options);
-  assign.sampleShares = options.getAxisSize("dp") * options.getAxisSize("ep") *
-                        options.getAxisSize("sp");
-  assign.keepsCrossing = options.recompute == "layer" ||
-                         options.recompute == "sqrt" ||
-                         options.recompute == "full";
-  manager.addPass(createAssignStagesPass(assign));
-  if (isDealt)
-    manager.addPass(std::make_unique<ChooseDealtSchedule>(options, pipeline));
-  if (!options.writeStages.empty())
-    manager.addPass(std::make_unique<WriteStages>(options.writeStages));
-  if (isWithoutFlush(options.schedule))
-    manager.addPass(createMarkDelaysPass(getDelayOptions(options, patterns)));
-  SplitStagesPassOptions split;
-  if (!isDealt)
-    llvm::append_range(split.inFlight, inFlight.ofRoles);
-  if (!isDealt) {
-    llvm::append_range(split.replicas, pipeline.replicas);
-    llvm::append_range(split.roleOfStage, pipeline.roleOfStage);
-  }
-  split.splitWeights = pipeline.splitsWeights;
-  split.keepWhole = options.schedule == "1f1b" || options.schedule == "naive" ||
-                    isWithoutFlush(options.schedule);
-  manager.addPass(createSplitStagesPass(split));
-  if (isDealt)
-    manager.addPass(std::make_unique<SetInFlight>(options, pipeline));
-  if (isWithoutFlush(options.schedule))
-    manager.addPass(createShareCountPass());
-}
-
-/// Chooses the pipeline's schedule; without pp there is none.
-LogicalResult Phases::makePipeline() {
-  if (options.getAxisSize("pp") == 1)
-    return success();
-  Result<PipelineSchedule> chosen = chooseSchedule(options);
+LogicalResult Phases::makeSchedule(const CompileOptions &known) {
+  Result<PipelineSchedule> chosen = chooseSchedule(known);
   if (!chosen.ok())
     return emitError(UnknownLoc::get(context)) << chosen.status().message();
   pipeline = std::move(*chosen);
@@ -290,136 +147,74 @@ void Phases::takeOutEqualRoles() {
   equalRoles.takeOut(*module);
 }
 
-static BuildLossPassOptions getLossOptions(const CompileOptions &options) {
-  BuildLossPassOptions loss;
-  loss.mode = options.mode;
-  loss.loss = options.loss;
-  loss.logits = options.loss == "none" ? options.lossOutput : options.logits;
-  loss.labels = options.labels;
-  loss.classAxis = options.classAxis.value_or(INT64_MIN);
-  loss.accumulate = options.accumulate;
-  loss.ignoreIndex = options.ignoreIndex;
-  loss.labelSmoothing = options.labelSmoothing;
-  loss.posWeight = options.posWeight;
-  loss.huberDelta = options.huberDelta;
-  llvm::append_range(loss.addedLosses, options.addedLosses);
-  loss.layerMetrics = options.getAxisSize("pp") > 1;
-  // Without flush no role knows of the others'.
-  loss.expertMetrics = !loss.layerMetrics || !isWithoutFlush(options.schedule);
-  return loss;
+/// The rules of files that options name.
+LogicalResult Phases::readRules(std::string &stages) {
+  constexpr size_t kMostRuleBytes = 1 << 20, kMostStageBytes = 16 << 20;
+  std::string parameters;
+  if (failed(addClassWeights(passes.loss.classWeights)) ||
+      failed(readPatterns(context, options.tpRules, kMostRuleBytes,
+                          parseRuleFile, parameters)) ||
+      failed(readPatterns(context, options.stages, kMostStageBytes,
+                          parseStageFile, stages)))
+    return failure();
+  if (passes.parameters)
+    passes.parameters->patterns = parameters;
+  return success();
 }
 
-static BuildOptimizerStepPassOptions
-getOptimizerOptions(const CompileOptions &options) {
-  BuildOptimizerStepPassOptions optimizer;
-  optimizer.optimizer = options.optimizer;
-  optimizer.momentum = options.momentum;
-  optimizer.nesterov = options.nesterov;
-  optimizer.beta1 = options.beta1;
-  optimizer.beta2 = options.beta2;
-  optimizer.eps = options.eps;
-  optimizer.weightDecay = options.weightDecay.value_or(-1);
-  if (options.gradientHistogram)
-    llvm::append_range(optimizer.gradientEdges, kGradientEdges);
-  optimizer.momentPrecision = options.momentPrecision;
-  optimizer.clipNorm = options.clipNorm;
-  optimizer.clipValue = options.clipValue;
-  // A compressed step has the numbers of its optimizer in its code.
-  optimizer.settingsAtRunTime = options.optimizer != "onebit-adam";
-  optimizer.averageDecay = options.averageDecay.value_or(-1);
-  return optimizer;
+/// Makes the schedule once --zc-assign-stages has dealt the roles.
+LogicalResult Phases::chooseDealtSchedule() {
+  auto dealt = (*module)->getAttrOfType<DenseI64ArrayAttr>(kStageReplicasAttr);
+  CompileOptions known = options;
+  known.stageReplicas = llvm::join(
+      llvm::map_range(dealt.asArrayRef(),
+                      [](int64_t each) { return std::to_string(each); }),
+      ",");
+  return makeSchedule(known);
+}
+
+/// Cuts the model, whose ops have stages, into roles.
+LogicalResult Phases::cutIntoRoles() {
+  const bool isDealt = options.stageReplicas == "auto";
+  if (isDealt && failed(chooseDealtSchedule()))
+    return failure();
+  if (!options.writeStages.empty() && options.getAxisSize("pp") > 1)
+    if (Status status = writeStageFile(*module, options.writeStages);
+        !status.ok())
+      return emitError(UnknownLoc::get(context)) << status.message();
+  setRoles(options, pipeline, passes);
+  if (failed(run("step",
+                 [&](OpPassManager &manager) { addRoles(manager, passes); })))
+    return failure();
+  if (!isDealt)
+    return success();
+  const InFlight inFlight = countInFlight(options, pipeline);
+  for (auto [role, count] : llvm::zip(getRoles(*module), inFlight.ofRoles))
+    role->setAttr(kInFlightAttr, Builder(context).getI64IntegerAttr(count));
+  return success();
 }
 
 LogicalResult Phases::buildPrograms() {
-  if (failed(exemptFromDecay(*module, options.noWeightDecay)) ||
-      failed(applyGroups(*module, options.groups)))
-    return failure();
-  AutodiffOptions autodiff;
-  autodiff.loss = getLossOptions(options);
-  autodiff.loss.divideSums =
-      options.precision == "fp16" || trainsHalves(*module);
-  if (failed(addClassWeights(autodiff.loss.classWeights)))
-    return failure();
-  // "local", of the mesh's ranks, or "local=N", of N.
-  if (StringRef stats = options.batchNormStats; stats.consume_front("local")) {
-    int64_t shares = options.getAxisSize("dp") * options.getAxisSize("ep");
-    if (stats.consume_front("="))
-      stats.getAsInteger(10, shares);
-    autodiff.loss.statisticsShares = shares;
-  }
-  autodiff.optimizer = getOptimizerOptions(options);
-  autodiff.sampleAxes = {"dp", "ep"};
-  ShardParametersPassOptions division;
-  division.automatic = options.tpRules == "auto" && !options.dividesOnlyGiven;
-  for (const std::string &shard : options.shard)
-    division.shard += shard + "\n";
-  constexpr size_t kMostRuleBytes = 1 << 20, kMostStageBytes = 16 << 20;
-  if (failed(readPatterns(context, options.tpRules, kMostRuleBytes,
-                          parseRuleFile, division.patterns)))
-    return failure();
-  if (options.getAxisSize("tp") > 1 || !options.shard.empty())
-    autodiff.shardParameters = [&](OpPassManager &manager) {
-      addMesh(manager, options);
-      manager.addPass(createShardParametersPass(division));
-    };
-  autodiff.applyPrecision = [&](OpPassManager &manager) {
-    AddMastersPassOptions masters;
-    ApplyPrecisionPassOptions precision;
-    StringRef(options.lossScale).getAsDouble(masters.lossScale);
-    precision.lossScale = masters.lossScale;
-    precision.keepsCopies = masters.keepsCopies = options.weightCopies == "on";
-    manager.addPass(createAddMastersPass(masters));
-    precision.type = options.precision;
-    if (options.precision != "fp32")
-      manager.addPass(createApplyPrecisionPass(precision));
-    manager.addNestedPass<func::FuncOp>(createWidenSumsPass());
-  };
   std::string stages;
-  if (failed(readPatterns(context, options.stages, kMostStageBytes,
-                          parseStageFile, stages)) ||
-      failed(makePipeline()))
+  if (failed(exemptFromDecay(*module, options.noWeightDecay)) ||
+      failed(applyGroups(*module, options.groups)) || failed(readRules(stages)))
     return failure();
-  if (!pipeline.roles.empty() || isWithoutFlush(options.schedule))
-    autodiff.splitStages = [&](OpPassManager &manager) {
-      addTokenOrder(manager, options); // a stage alone does not know
-      addSplit(manager, stages);
-    };
-  const bool hasServer = options.aggregation == "server";
-  if ((options.zero > 0 || hasServer || autodiff.splitsStep()) &&
-      options.getNumRanks() > 1)
-    autodiff.packGradients = [&](OpPassManager &manager) {
-      addMesh(manager, options);
-      manager.addPass(createApplyZeroPass(getZeroOptions(options)));
-    };
+  if (options.getAxisSize("pp") > 1 && failed(makeSchedule(options)))
+    return failure();
+  passes.loss.divideSums |= trainsHalves(*module);
+  if (passes.experts->ownRooms && !hasOwnRooms(*module))
+    passes.experts.reset();
+  setStages(options, pipeline, stages, passes);
   noteExperts(*module);
-  if (failed(run("step", [&](OpPassManager &manager) {
-        manager.addPass(createAnnotateTargetPass(getTargetOptions(options)));
-        dispatchExperts(manager, *module, options);
-        buildLossPipeline(manager, autodiff);
-        if (!autodiff.splitStages)
-          addTokenOrder(manager, options);
-      })))
+  if (failed(run("step",
+                 [&](OpPassManager &manager) { addStep(manager, passes); })))
+    return failure();
+  if ((passes.stages || passes.delays) && failed(cutIntoRoles()))
     return failure();
   noteRooms(*module, options.moeCapacity != "none");
   takeOutEqualRoles();
-  return run("step", [&](OpPassManager &manager) {
-    buildStepPipeline(manager, autodiff);
-  });
-}
-
-/// The most bytes of a buffer in which gradients wait to be sent: as many as
-/// the user lets go together, or a constant, so that no large table decides; 0:
-/// any.
-static int64_t getMostWaitingBytes(const CompileOptions &options) {
-  // Smaller pieces than the fewest are more messages than they save room;
-  // larger ones than the default are no quicker.
-  constexpr int64_t kFewest = 4096;
-  int64_t asked = options.bucketMib ? getBucketBytes(options) : kMostTogether;
-  if (options.zero == 3) { // a unit of so many bytes, or of layers
-    asked = 0;
-    StringRef(options.unit).getAsInteger(10, asked);
-  }
-  return asked > 0 ? std::max(kFewest, asked) : 0;
+  return run("step",
+             [&](OpPassManager &manager) { addPrograms(manager, passes); });
 }
 
 LogicalResult Phases::divide() {
@@ -431,29 +226,11 @@ LogicalResult Phases::divide() {
       each->setAttr(kAlgorithmAttr,
                     StringAttr::get(context, options.collectiveAlgorithm));
     });
-  RanksOptions ranks;
-  ranks.hasServer = options.aggregation == "server";
-  if (ranks.hasServer)
+  if (passes.hasServer)
     (*module)->setAttr(dist::kServerAttr, UnitAttr::get(context));
-  ranks.mesh = printMesh(options);
-  ranks.gradients = options.reducePrecision;
-  ranks.sumsWhole = options.gradientSums == "whole";
-  ranks.bucketBytes = getBucketBytes(options);
-  if (options.bucketMib)
-    ranks.fewestBuckets = 1;
-  ranks.mostBytes = getMostWaitingBytes(options);
-  ranks.divideMessages = options.divideMessages;
-  setSequence(options, sequenceParallel, ranks);
-  ChunkCrossEntropyPassOptions chunks;
-  chunks.axis = "tp";
-  chunks.sampleParts = options.getAxisSize("dp") * options.getAxisSize("ep");
-  if (failed(run("sharded", [&](OpPassManager &manager) {
-        // The pass takes the rows of samples in chunks; sp leaves each rank
-        // fewer.
-        if (options.getAxisSize("tp") > 1 && options.getAxisSize("sp") == 1)
-          manager.addPass(createChunkCrossEntropyPass(chunks));
-        buildRanksPipeline(manager, ranks);
-      })))
+  setResiduals(options, sequenceParallel, passes);
+  if (failed(run("sharded",
+                 [&](OpPassManager &manager) { addSharded(manager, passes); })))
     return failure();
   FailureOr<int64_t> residuals = countResiduals(*module, options);
   if (succeeded(residuals) && *residuals == 0)
@@ -468,68 +245,34 @@ static int64_t askedReshardEvery(const CompileOptions &options) {
   return options.zero == 3 && !isWithoutFlush(options.schedule) ? every : 1;
 }
 
-static RecomputePassOptions getMemoryOptions(const CompileOptions &options) {
-  RecomputePassOptions memory;
-  memory.policy = options.recompute.empty() ? "auto" : options.recompute;
-  memory.budget = options.memoryBudget;
-  memory.offload = options.offload == "none" ? "" : options.offload;
-  // Without flush several versions of the parameters are at hand.
-  if (options.offload.empty() && options.memoryBudget > 0 &&
-      options.mode == "train" && !isWithoutFlush(options.schedule))
-    memory.offload = "auto";
-  memory.encodings = options.compressActivations;
-  memory.partition = options.partitionActivations ? "tp" : "";
-  memory.prefetch = options.prefetch.value_or(1);
-  return memory;
-}
-
-void Phases::addFusion(OpPassManager &manager,
-                       const RecomputePassOptions &memory) {
-  // Values that are recomputed, or kept in fewer bits, need a kernel of their
-  // own.
-  MatchEpiloguesPassOptions epilogues;
-  epilogues.activations =
-      (options.recompute.empty() || options.recompute == "none") &&
-      memory.budget == 0 && memory.encodings == "none";
-  buildFusionPipeline(manager, getTarget(*module), epilogues);
-}
-
 LogicalResult Phases::fuse() {
-  const RecomputePassOptions memory = getMemoryOptions(options);
   for (ModuleOp role : getRoles(*module))
     keepGathered(role, askedReshardEvery(options));
   return run("sched", [&](OpPassManager &manager) {
-    addFusion(manager, memory);
-    manager.addPass(createHoistGathersPass());
-    buildMemoryPipeline(manager, memory);
+    addFused(manager, passes);
+    addMemory(manager, passes);
   });
 }
 
+LogicalResult Phases::scheduleFused(const RecomputePassOptions &recompute) {
+  PassOptions chosen = passes;
+  chosen.recompute = recompute;
+  return run("sched",
+             [&](OpPassManager &manager) { addSched(manager, chosen); });
+}
+
 LogicalResult Phases::schedule() {
-  const RecomputePassOptions memory = getMemoryOptions(options);
-  SchedulingOptions scheduling;
-  scheduling.prefetch = memory.prefetch;
-  auto addRest = [&](OpPassManager &manager,
-                     const RecomputePassOptions &recompute) {
-    if (isWithoutFlush(options.schedule))
-      manager.addPass(createAddVersionsPass());
-    manager.addPass(createHoistGathersPass());
-    buildMemoryPipeline(manager, recompute);
-    if (options.getAxisSize("pp") > 1)
-      manager.addPass(createSplitPassesPass());
-    buildSchedulingPipeline(manager, scheduling);
-    buildAllocationPipeline(manager, AllocationOptions());
-  };
-  if (options.aggregation == "server" && options.getNumRanks() > 1)
-    return scheduleServer(memory, scheduling);
-  const bool triesGathers = memory.budget > 0 && mayKeepGathered();
+  if (passes.hasServer && options.getNumRanks() > 1)
+    return scheduleServer();
+  const bool triesGathers = options.memoryBudget > 0 && mayKeepGathered();
   if (!triesGathers)
     for (ModuleOp role : getRoles(*module))
       keepGathered(role, askedReshardEvery(options));
-  if (memory.budget <= 0 || (options.getAxisSize("pp") == 1 && !triesGathers)) {
+  if (options.memoryBudget <= 0 ||
+      (options.getAxisSize("pp") == 1 && !triesGathers)) {
     if (failed(run("sched", [&](OpPassManager &manager) {
-          addFusion(manager, memory);
-          addRest(manager, memory);
+          addFused(manager, passes);
+          addSched(manager, passes);
         })))
       return failure();
     ScopedTime time(times, "copy equal roles");
@@ -537,10 +280,9 @@ LogicalResult Phases::schedule() {
     return success();
   }
   if (failed(run("sched",
-                 [&](OpPassManager &manager) { addFusion(manager, memory); })))
+                 [&](OpPassManager &manager) { addFused(manager, passes); })))
     return failure();
-  return options.getAxisSize("pp") == 1 ? fitGathers(memory, addRest)
-                                        : fitRoles(memory, addRest);
+  return options.getAxisSize("pp") == 1 ? fitGathers() : fitRoles();
 }
 
 /// The modules of functions that a role's kernels were lowered to.
@@ -551,25 +293,21 @@ static void listKernels(ModuleOp role, SmallVectorImpl<ModuleOp> &modules) {
 }
 
 LogicalResult Phases::generateCode() {
-  if (options.target == "cuda")
-    return run("llvm", buildCudaCodegenPipeline);
-  if (getRoles(*module).size() == 1)
-    return run("llvm", buildCodegenPipeline);
+  auto addAll = [&](OpPassManager &manager) { addLlvm(manager, passes); };
+  if (getRoles(*module).size() == 1 || getTarget(*module).runsThreadBlocks())
+    return run("llvm", addAll);
   // Layers are alike in whichever role: their kernels are compiled once.
-  if (failed(run("llvm", [](OpPassManager &manager) {
-        manager.addPass(createLowerKernelsPass());
-      })))
+  if (failed(run("llvm",
+                 [&](OpPassManager &manager) { addKernels(manager, passes); })))
     return failure();
   SmallVector<ModuleOp> kernels;
   for (ModuleOp role : getRoles(*module))
     listKernels(role, kernels);
   shareFunctions(kernels);
   if (failed(run("llvm", [](OpPassManager &manager) {
-        buildKernelLoweringPipeline(manager.nest<ModuleOp>());
+        addKernelLowering(manager.nest<ModuleOp>());
       })))
     return failure();
   shareCode(kernels);
-  return run("llvm", [](OpPassManager &manager) {
-    manager.addNestedPass<ModuleOp>(createAddEntryPointsPass());
-  });
+  return run("llvm", addEntryPoints);
 }

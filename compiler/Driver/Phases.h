@@ -4,6 +4,7 @@
 
 #include "compiler/Driver/Diagnostics.h"
 #include "compiler/Driver/Options.h"
+#include "compiler/Driver/PassOptions.h"
 #include "compiler/Driver/PassTimes.h"
 #include "compiler/Driver/ScheduleOptions.h"
 #include "dialects/Onnx/OnnxDialect.h"
@@ -11,7 +12,6 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/Memory/MeasurePeak.h"
-#include "passes/Memory/Passes.h"
 #include "passes/Pipeline/EqualRoles.h"
 
 #include <functional>
@@ -19,7 +19,6 @@
 namespace zc {
 
 struct ModelImportOptions;
-struct SchedulingOptions;
 
 /// The threads that workspaces are planned for.
 int64_t getPlannedThreads(const CompileOptions &options);
@@ -68,18 +67,18 @@ private:
   mlir::LogicalResult checkLabels();
   mlir::LogicalResult checkBatch();
   mlir::LogicalResult addClassWeights(llvm::SmallVectorImpl<double> &weights);
+  mlir::LogicalResult readRules(std::string &stages);
+  mlir::LogicalResult makeSchedule(const CompileOptions &known);
+  mlir::LogicalResult chooseDealtSchedule();
+  mlir::LogicalResult cutIntoRoles();
+  /// The passes behind fusion.
+  mlir::LogicalResult scheduleFused(const RecomputePassOptions &recompute);
   /// Plans the roles of a pipeline so that each fits into the budget, from what
-  /// fusion has left; `addRest` adds the passes behind it.
-  mlir::LogicalResult
-  fitRoles(const RecomputePassOptions &memory,
-           const std::function<void(mlir::OpPassManager &,
-                                    const RecomputePassOptions &)> &addRest);
+  /// fusion has left.
+  mlir::LogicalResult fitRoles();
   /// The same of one role, for --zero 3: units stay gathered for a whole step
   /// where that fits with nothing computed again.
-  mlir::LogicalResult
-  fitGathers(const RecomputePassOptions &memory,
-             const std::function<void(mlir::OpPassManager &,
-                                      const RecomputePassOptions &)> &addRest);
+  mlir::LogicalResult fitGathers();
   bool mayKeepGathered() const;
   /// Resolves --sequence-parallel auto: the first way to keep residuals with
   /// which the memory budget is enough, beginning with the one that costs no
@@ -95,20 +94,15 @@ private:
   bool giveUpGathers(llvm::ArrayRef<Peak> peaks, std::vector<Gathered> &rooms);
   mlir::LogicalResult measureRoles(std::vector<Peak> &peaks);
   mlir::LogicalResult refuseRole(mlir::ModuleOp role, const Peak &peak);
-  mlir::LogicalResult scheduleServer(const RecomputePassOptions &memory,
-                                     const SchedulingOptions &scheduling);
-  void addFusion(mlir::OpPassManager &manager,
-                 const RecomputePassOptions &memory);
-  mlir::LogicalResult makePipeline();
+  mlir::LogicalResult scheduleServer();
   void takeOutEqualRoles();
-  void addSplit(mlir::OpPassManager &manager, const std::string &patterns);
-  void addDelays(mlir::OpPassManager &manager, const std::string &patterns);
   mlir::LogicalResult drawWeights(onnx::GraphOp graph);
   mlir::LogicalResult checkInternally(const char *phase, bool succeeded,
                                       unsigned errorsBefore);
 
   mlir::MLIRContext *context;
   const CompileOptions &options;
+  PassOptions passes; // of `options`, and of what is known by now
   DiagnosticPrinter printer;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   PipelineSchedule pipeline;

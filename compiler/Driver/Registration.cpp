@@ -1,4 +1,4 @@
-//===- Registration.cpp - all dialects and passes of zc -------------------===//
+//===- Registration.cpp - all dialects of zc ----------------------------===//
 #include "compiler/Driver/Registration.h"
 
 #include "compiler/Driver/WorkspaceBounds.h"
@@ -25,22 +25,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/Transforms/Passes.h"
-#include "passes/Allocation/Passes.h"
-#include "passes/Autodiff/Passes.h"
-#include "passes/Codegen/Passes.h"
-#include "passes/Collectives/Passes.h"
-#include "passes/Experts/Passes.h"
-#include "passes/Fusion/Passes.h"
-#include "passes/Import/Passes.h"
-#include "passes/Memory/Passes.h"
-#include "passes/Pipeline/Passes.h"
-#include "passes/Precision/Passes.h"
-#include "passes/Proof/Passes.h"
-#include "passes/Scheduling/Passes.h"
-#include "passes/Sequence/Passes.h"
-#include "passes/Sharding/Passes.h"
-#include "passes/Target/Passes.h"
 #include "passes/Target/Target.h"
 
 namespace zc {
@@ -63,29 +47,6 @@ void registerDialects(mlir::DialectRegistry &registry) {
   mlir::index::registerConvertIndexToLLVMInterface(registry);
   mlir::registerConvertMemRefToLLVMInterface(registry);
   mlir::ub::registerConvertUBToLLVMInterface(registry);
-}
-
-void registerPasses() {
-  registerImportPasses();
-  registerAutodiffPasses();
-  registerPrecisionPasses();
-  registerExpertsPasses();
-  registerSequencePasses();
-  registerProofPasses();
-  registerShardingPasses();
-  registerCollectivesPasses();
-  registerPipelinePasses();
-  registerFusionPasses();
-  registerMemoryPasses();
-  registerSchedulingPasses();
-  registerTargetPasses();
-  registerAllocationPasses();
-  registerCodegenPasses();
-  registerCodegenPipelines();
-  mlir::registerCanonicalizerPass();
-  mlir::registerCSEPass();
-  mlir::registerSymbolDCEPass();
-  mlir::registerInlinerPass();
 }
 
 } // namespace zc

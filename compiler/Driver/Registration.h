@@ -1,4 +1,4 @@
-//===- Registration.h - all dialects and passes of zc -----------*- C++ -*-===//
+//===- Registration.h - all dialects of zc ----------------------*- C++ -*-===//
 #ifndef ZC_COMPILER_DRIVER_REGISTRATION_H
 #define ZC_COMPILER_DRIVER_REGISTRATION_H
 
@@ -8,10 +8,6 @@ namespace zc {
 
 /// zc's own dialects and those it lowers to.
 void registerDialects(mlir::DialectRegistry &registry);
-
-/// Every pass under its `--zc-` flag, and canonicalize, cse, symbol-dce,
-/// inline.
-void registerPasses();
 
 } // namespace zc
 

@@ -2,8 +2,6 @@
 
 #include "compiler/Driver/Commands.h"
 #include "dialects/Train/Tokens.h"
-#include "mlir/Pass/PassManager.h"
-#include "passes/Sequence/Passes.h"
 
 #include <set>
 
@@ -64,20 +62,8 @@ std::string zc::checkSequenceTogether(const CompileOptions &options) {
   return "";
 }
 
-static bool asksForResiduals(const CompileOptions &options) {
+bool zc::asksForResiduals(const CompileOptions &options) {
   return llvm::StringRef(options.sequenceParallel).starts_with("on");
-}
-
-void zc::setSequence(const CompileOptions &options,
-                     const std::string &sequenceParallel, RanksOptions &ranks) {
-  ranks.dividesResiduals =
-      llvm::StringRef(sequenceParallel).starts_with("on") &&
-      options.getAxisSize("tp") > 1;
-  ranks.keepsResiduals = sequenceParallel == "on=kept";
-  ranks.asksForResiduals = asksForResiduals(options);
-  ranks.tokenParts = options.getAxisSize("sp");
-  ranks.headParts = options.getAxisSize("tp");
-  ranks.attention = options.spAttention;
 }
 
 llvm::FailureOr<int64_t> zc::countResiduals(mlir::ModuleOp module,
@@ -94,25 +80,19 @@ llvm::FailureOr<int64_t> zc::countResiduals(mlir::ModuleOp module,
   return count;
 }
 
-void zc::addTokenOrder(mlir::OpPassManager &manager,
-                       const CompileOptions &options) {
-  OrderTokensPassOptions order;
-  order.parts = options.getAxisSize("sp");
-  if (order.parts == 1)
-    return;
-  order.headParts = options.getAxisSize("tp");
-  order.attention = options.spAttention;
-  order.byHand = !options.tokenDims.empty();
-  MarkTokensPassOptions marks;
-  marks.parts = order.parts;
-  marks.attention = options.spAttention;
-  llvm::append_range(marks.dims, options.tokenDims);
-  ExchangeHalosPassOptions halos;
-  halos.parts = order.parts;
-  llvm::append_range(halos.dims, options.tokenDims);
-  // Rows of samples and tokens hide where the tokens are.
-  manager.addPass(createSeparateRowsPass());
-  manager.addPass(createExchangeHalosPass(halos));
-  manager.addPass(createMarkTokensPass(marks));
-  manager.addPass(createOrderTokensPass(order));
+std::optional<PassOptions::Tokens>
+zc::getTokenOptions(const CompileOptions &options) {
+  const int64_t parts = options.getAxisSize("sp");
+  if (parts == 1)
+    return std::nullopt;
+  PassOptions::Tokens tokens;
+  tokens.halos.parts = tokens.marks.parts = parts;
+  tokens.order.parts = tokens.find.parts = parts;
+  llvm::append_range(tokens.halos.dims, options.tokenDims);
+  llvm::append_range(tokens.marks.dims, options.tokenDims);
+  tokens.order.byHand = !options.tokenDims.empty();
+  tokens.order.headParts = tokens.find.headParts = options.getAxisSize("tp");
+  tokens.marks.attention = tokens.order.attention = options.spAttention;
+  tokens.find.attention = options.spAttention;
+  return tokens;
 }

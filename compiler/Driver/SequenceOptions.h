@@ -4,7 +4,7 @@
 
 #include "compiler/Driver/Options.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "passes/Collectives/Passes.h"
+#include "passes/Contents/Contents.h"
 
 #include <CLI/CLI.hpp>
 
@@ -16,19 +16,17 @@ void addSequenceOptions(CLI::App &command, CompileOptions &options);
 /// The error in options that do not go together; empty: none.
 std::string checkSequenceTogether(const CompileOptions &options);
 
-/// Says to the passes for ranks how tokens are divided; inside tp as
-/// `sequenceParallel` says, which is "on", "on=kept" or "off".
-void setSequence(const CompileOptions &options,
-                 const std::string &sequenceParallel, RanksOptions &ranks);
+/// Whether ranks of tp are to divide tokens, and it is an error if they cannot.
+bool asksForResiduals(const CompileOptions &options);
 
 /// How many residuals have been divided in all roles; an error where there are
 /// none and --sequence-parallel on asks for them.
 llvm::FailureOr<int64_t> countResiduals(mlir::ModuleOp module,
                                         const CompileOptions &options);
 
-/// Lets early and late tokens change places, before gradients are built, where
-/// ranks have equally much to do then.
-void addTokenOrder(mlir::OpPassManager &manager, const CompileOptions &options);
+/// How ranks of sp divide tokens; none where there is one.
+std::optional<PassOptions::Tokens>
+getTokenOptions(const CompileOptions &options);
 
 } // namespace zc
 

@@ -2,11 +2,8 @@
 #include "compiler/Driver/Phases.h"
 
 #include "dialects/Train/StateLookup.h"
-#include "passes/Allocation/Passes.h"
 #include "passes/Analysis/Roles.h"
 #include "passes/Memory/MeasurePeak.h"
-#include "passes/Memory/Passes.h"
-#include "passes/Scheduling/Passes.h"
 
 using namespace mlir;
 using namespace zc;
@@ -33,23 +30,20 @@ static LogicalResult checkBudget(ModuleOp role, int64_t budget) {
 
 /// The server and its workers take part in the same collectives: they are put
 /// in order before there are two roles.
-LogicalResult Phases::scheduleServer(const RecomputePassOptions &memory,
-                                     const SchedulingOptions &scheduling) {
+LogicalResult Phases::scheduleServer() {
   if (failed(run("sched", [&](OpPassManager &manager) {
-        addFusion(manager, memory);
-        buildMemoryPipeline(manager, memory);
-        buildOrderPipeline(manager, scheduling);
-        manager.addPass(createSplitServerPass());
+        addFused(manager, passes);
+        addMemory(manager, passes);
+        addOrder(manager, passes);
+        addServer(manager, passes);
       })))
     return failure();
   // Recomputation is told of once.
   getRoles(*module).back()->removeAttr(kRecomputedWorkAttr);
-  if (failed(run("sched", [&](OpPassManager &manager) {
-        buildInstructionsPipeline(manager);
-        buildAllocationPipeline(manager, AllocationOptions());
-      })))
+  if (failed(run("sched",
+                 [&](OpPassManager &manager) { addBuffers(manager, passes); })))
     return failure();
   return success(llvm::all_of(getRoles(*module), [&](ModuleOp role) {
-    return succeeded(checkBudget(role, memory.budget));
+    return succeeded(checkBudget(role, options.memoryBudget));
   }));
 }

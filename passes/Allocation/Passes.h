@@ -17,12 +17,6 @@ namespace zc {
 #define GEN_PASS_REGISTRATION
 #include "passes/Allocation/Passes.h.inc"
 
-struct AllocationOptions {};
-
-/// Gives every buffer its offset and proves the result.
-void buildAllocationPipeline(mlir::OpPassManager &manager,
-                             const AllocationOptions &options);
-
 } // namespace zc
 
 #endif // ZC_PASSES_ALLOCATION_PASSES_H

@@ -1,9 +1,9 @@
 //===- ForwardOps.cpp - which ops of a program are its forward ------------===//
 #include "passes/Analysis/ForwardOps.h"
 
+#include "dialects/Train/ProgramBuilder.h"
 #include "dialects/Train/StateLookup.h"
 #include "passes/Analysis/Messages.h"
-#include "passes/Autodiff/ProgramBuilder.h"
 
 using namespace mlir;
 using namespace zc::train;

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Dist/DistDialect.h"
+#include "dialects/Train/ProgramBuilder.h"
 #include "dialects/Train/Versions.h"
 #include "passes/Analysis/InPlaceSums.h"
 #include "passes/Analysis/Messages.h"
@@ -12,7 +13,6 @@
 #include "passes/Autodiff/LayerMetrics.h"
 #include "passes/Autodiff/Optimizers/UpdateBuilder.h"
 #include "passes/Autodiff/Passes.h"
-#include "passes/Autodiff/ProgramBuilder.h"
 #include "passes/Autodiff/RoleSum.h"
 #include "passes/Autodiff/UpdateSharding.h"
 

@@ -10,7 +10,7 @@
 
 #include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/Ops/OpSupport.h"
-#include "passes/Autodiff/ProgramBuilder.h"
+#include "dialects/Train/ProgramBuilder.h"
 #include "passes/Autodiff/SampleDims.h"
 
 using namespace mlir;

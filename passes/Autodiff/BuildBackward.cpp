@@ -6,12 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/Ops/OpSupport.h"
+#include "dialects/Train/ProgramBuilder.h"
 #include "dialects/Train/StateLookup.h"
 #include "dialects/Train/Tokens.h"
 #include "passes/Analysis/Messages.h"
 #include "passes/Autodiff/ActiveValues.h"
 #include "passes/Autodiff/Passes.h"
-#include "passes/Autodiff/ProgramBuilder.h"
 #include "passes/Autodiff/StopGradients.h"
 #include "passes/Precision/States.h"
 

@@ -24,12 +24,12 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Dist/Shares.h"
+#include "dialects/Train/ProgramBuilder.h"
 #include "passes/Autodiff/GradientNorm.h"
 #include "passes/Autodiff/LossScale.h"
 #include "passes/Autodiff/Optimizers/SignCompression.h"
 #include "passes/Autodiff/Optimizers/UpdateBuilder.h"
 #include "passes/Autodiff/Passes.h"
-#include "passes/Autodiff/ProgramBuilder.h"
 
 #include "llvm/ADT/MapVector.h"
 

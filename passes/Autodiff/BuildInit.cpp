@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/Dist/Shares.h"
 #include "dialects/Train/Ops/OpSupport.h"
+#include "dialects/Train/ProgramBuilder.h"
 #include "passes/Autodiff/Passes.h"
-#include "passes/Autodiff/ProgramBuilder.h"
 
 #include <map>
 

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/Ops/OpSupport.h"
+#include "dialects/Train/ProgramBuilder.h"
 #include "passes/Autodiff/AddedLosses.h"
 #include "passes/Autodiff/BatchStatistics.h"
 #include "passes/Autodiff/Dropout.h"
@@ -13,7 +14,6 @@
 #include "passes/Autodiff/ExpertMetrics.h"
 #include "passes/Autodiff/Losses.h"
 #include "passes/Autodiff/Passes.h"
-#include "passes/Autodiff/ProgramBuilder.h"
 #include "passes/Autodiff/SplitBatch.h"
 #include "passes/Autodiff/StopGradients.h"
 

@@ -1,5 +1,6 @@
 //===- BuildOptimizerStep.cpp - gradients to new values -------------------===//
 #include "dialects/Dist/DistDialect.h"
+#include "dialects/Train/ProgramBuilder.h"
 #include "dialects/Train/Versions.h"
 #include "passes/Autodiff/GradientNorm.h"
 #include "passes/Autodiff/LossScale.h"
@@ -7,7 +8,6 @@
 #include "passes/Autodiff/Optimizers/UpdateBuilder.h"
 #include "passes/Autodiff/ParameterGroup.h"
 #include "passes/Autodiff/Passes.h"
-#include "passes/Autodiff/ProgramBuilder.h"
 #include "passes/Autodiff/UpdateSharding.h"
 
 #include "llvm/ADT/StringMap.h"

@@ -2,8 +2,8 @@
 #include "passes/Autodiff/Dropout.h"
 
 #include "dialects/Train/Ops/OpSupport.h"
+#include "dialects/Train/ProgramBuilder.h"
 #include "mlir/IR/Matchers.h"
-#include "passes/Autodiff/ProgramBuilder.h"
 
 using namespace mlir;
 using namespace zc::train;

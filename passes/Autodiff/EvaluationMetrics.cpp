@@ -2,7 +2,7 @@
 #include "passes/Autodiff/EvaluationMetrics.h"
 
 #include "dialects/Train/Ops/OpSupport.h"
-#include "passes/Autodiff/ProgramBuilder.h"
+#include "dialects/Train/ProgramBuilder.h"
 
 using namespace mlir;
 using namespace zc::train;

@@ -4,9 +4,9 @@
 #include "dialects/Dist/Coordinates.h"
 #include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/Ops/OpSupport.h"
+#include "dialects/Train/ProgramBuilder.h"
 #include "passes/Analysis/Messages.h"
 #include "passes/Autodiff/ExpertMetrics.h"
-#include "passes/Autodiff/ProgramBuilder.h"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
 //===- LossScale.cpp - loss scaling as a predicated update ----------------===//
 #include "passes/Autodiff/LossScale.h"
 
+#include "dialects/Train/ProgramBuilder.h"
 #include "passes/Autodiff/Optimizers/UpdateBuilder.h"
-#include "passes/Autodiff/ProgramBuilder.h"
 
 #include <limits>
 

@@ -10,10 +10,10 @@
 #include "passes/Autodiff/SplitBatch.h"
 
 #include "dialects/Train/Ops/OpSupport.h"
+#include "dialects/Train/ProgramBuilder.h"
 #include "mlir/IR/Matchers.h"
 #include "passes/Analysis/LoopNests.h"
 #include "passes/Analysis/Tensors.h"
-#include "passes/Autodiff/ProgramBuilder.h"
 #include "passes/Autodiff/SampleDims.h"
 
 using namespace mlir;

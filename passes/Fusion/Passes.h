@@ -14,12 +14,6 @@ namespace zc {
 #define GEN_PASS_REGISTRATION
 #include "passes/Fusion/Passes.h.inc"
 
-class Target;
-
-/// Layouts, regions, library calls, for the target that the module names.
-void buildFusionPipeline(mlir::OpPassManager &manager, const Target &target,
-                         const MatchEpiloguesPassOptions &epilogues = {});
-
 } // namespace zc
 
 #endif // ZC_PASSES_FUSION_PASSES_H

@@ -4,7 +4,6 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
-#include "mlir/Pass/PassManager.h"
 
 namespace zc {
 
@@ -13,15 +12,6 @@ namespace zc {
 
 #define GEN_PASS_REGISTRATION
 #include "passes/Import/Passes.h.inc"
-
-struct ImportOptions {
-  bool frozenBatchNorm = false;
-  bool dropout = true;
-};
-
-/// onnx.graph -> @forward, simplified.
-void buildImportPipeline(mlir::OpPassManager &manager,
-                         const ImportOptions &options);
 
 } // namespace zc
 

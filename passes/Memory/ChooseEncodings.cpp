@@ -28,6 +28,9 @@ constexpr unsigned kGroups = 8;
 
 struct EncodeKeptPassImpl : impl::EncodeKeptPassBase<EncodeKeptPassImpl> {
   using EncodeKeptPassBase::EncodeKeptPassBase;
+  EncodeKeptPassImpl(const EncodeKeptPassOptions &options,
+                     const OpPassManager &rest)
+      : EncodeKeptPassBase(options), rest(rest) {}
 
   void runOnOperation() override {
     std::string wrong;
@@ -89,7 +92,7 @@ private:
     tried.values = values;
     FailureOr<Peak> peak =
         measurePeak(getOperation(), llvm::BitVector(numValues, true),
-                    OffloadChoice(), tried, prefetch);
+                    OffloadChoice(), tried, rest);
     if (failed(peak))
       return failure();
     return peak->total();
@@ -104,9 +107,17 @@ private:
                             ArrayAttr::get(&getContext(), notes));
   }
 
+  /// The passes up to offsets.
+  OpPassManager rest{ModuleOp::getOperationName()};
   EncodingChoice choice;
   unsigned numValues = 0;
 };
 
 } // namespace
+
+std::unique_ptr<Pass> createEncodeKeptPass(const EncodeKeptPassOptions &options,
+                                           const OpPassManager &rest) {
+  return std::make_unique<EncodeKeptPassImpl>(options, rest);
+}
+
 } // namespace zc

@@ -8,11 +8,8 @@
 
 #include "dialects/Sched/SchedDialect.h"
 #include "mlir/IR/OwningOpRef.h"
-#include "mlir/Pass/PassManager.h"
-#include "passes/Allocation/Passes.h"
 #include "passes/Memory/ApplyPlan.h"
 #include "passes/Pipeline/Passes.h"
-#include "passes/Scheduling/Passes.h"
 #include "passes/Target/Target.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -66,7 +63,11 @@ std::string printBytes(int64_t bytes) {
 
 FailureOr<Peak> measurePeak(ModuleOp module, const llvm::BitVector &kept,
                             const OffloadChoice &offload,
-                            const EncodingChoice &encoding, int64_t prefetch) {
+                            const EncodingChoice &encoding,
+                            const OpPassManager &rest) {
+  if (rest.empty())
+    return module.emitError("nothing says what a plan needs: the passes up to "
+                            "offsets are missing");
   OwningOpRef<ModuleOp> copy = module.clone();
   func::FuncOp step = findStep(*copy);
   if (step)
@@ -75,11 +76,8 @@ FailureOr<Peak> measurePeak(ModuleOp module, const llvm::BitVector &kept,
   if (step)
     encodeKept(step, encoding);
   PassManager manager(module.getContext(), ModuleOp::getOperationName());
+  static_cast<OpPassManager &>(manager) = rest;
   manager.enableVerifier(false);
-  if (module->hasAttr(train::kRoleAttr))
-    manager.addPass(createSplitPassesPass());
-  buildSchedulingPipeline(manager, {prefetch});
-  manager.addPass(createAssignOffsetsPass());
   if (failed(manager.run(*copy)))
     return failure();
   return readPeak(*copy);

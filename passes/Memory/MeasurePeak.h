@@ -3,6 +3,7 @@
 #define ZC_PASSES_MEMORY_MEASUREPEAK_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/PassManager.h"
 #include "passes/Memory/EncodeKept.h"
 #include "passes/Memory/MarkOffload.h"
 #include "llvm/ADT/BitVector.h"
@@ -26,14 +27,14 @@ Peak readPeak(mlir::ModuleOp module);
 /// In units of 1024 bytes, rounded up, so that the printed number suffices.
 std::string printBytes(int64_t bytes);
 
-/// Schedules and allocates a copy of `module` whose step, if it has one, keeps
-/// only `kept`, encoded as `encoding` says, and offloads what `offload` says;
-/// `prefetch` as in SchedulingOptions. Fails as those phases do.
+/// Runs `rest`, the passes up to offsets, on a copy of `module` whose step, if
+/// it has one, keeps only `kept`, encoded as `encoding` says, and offloads what
+/// `offload` says. Fails as those passes do, and where there are none.
 mlir::FailureOr<Peak> measurePeak(mlir::ModuleOp module,
                                   const llvm::BitVector &kept,
                                   const OffloadChoice &offload,
                                   const EncodingChoice &encoding,
-                                  int64_t prefetch);
+                                  const mlir::OpPassManager &rest);
 
 } // namespace zc
 

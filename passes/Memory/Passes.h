@@ -22,9 +22,14 @@ namespace zc {
 /// make a step longer (array<f64: ops, part, seconds>).
 inline constexpr llvm::StringLiteral kRecomputedWorkAttr = "memory.recomputed";
 
-/// Fits the programs of fused ops into memory.
-void buildMemoryPipeline(mlir::OpPassManager &manager,
-                         const RecomputePassOptions &options);
+/// These measure the peaks of plans: `rest` are the passes behind them, up to
+/// offsets. Without it, the passes that need a peak fail.
+std::unique_ptr<mlir::Pass>
+createRecomputePass(const RecomputePassOptions &options,
+                    const mlir::OpPassManager &rest);
+std::unique_ptr<mlir::Pass>
+createEncodeKeptPass(const EncodeKeptPassOptions &options,
+                     const mlir::OpPassManager &rest);
 
 } // namespace zc
 

@@ -53,9 +53,7 @@ def RecomputePass : Pass<"zc-recompute", "::mlir::ModuleOp"> {
     Option<"encodings", "encodings", "std::string", "\"none\"",
            "as in --zc-encode-kept, for the plan's size">,
     Option<"partition", "partition", "std::string", "\"\"",
-           "as in --zc-encode-kept, for the plan's size">,
-    Option<"prefetch", "prefetch", "int64_t", "1",
-           "as in --zc-overlap-collectives, for the plan's size">
+           "as in --zc-encode-kept, for the plan's size">
   ];
   let statistics = [
     Statistic<"numRecomputed", "num-recomputed", "Ops that run a second time">
@@ -103,9 +101,7 @@ def EncodeKeptPass : Pass<"zc-encode-kept", "::mlir::ModuleOp"> {
     Option<"partition", "partition", "std::string", "\"\"",
            "the axis that divides what its ranks all have; empty: none">,
     Option<"all", "all", "bool", "false",
-           "encode also what does not lower the peak">,
-    Option<"prefetch", "prefetch", "int64_t", "1",
-           "as in --zc-overlap-collectives, for the plan's size">
+           "encode also what does not lower the peak">
   ];
   let statistics = [
     Statistic<"numEncoded", "num-encoded", "Values kept encoded">

@@ -30,6 +30,9 @@ namespace {
 
 struct RecomputePassImpl : impl::RecomputePassBase<RecomputePassImpl> {
   using RecomputePassBase::RecomputePassBase;
+  RecomputePassImpl(const RecomputePassOptions &options,
+                    const OpPassManager &rest)
+      : RecomputePassBase(options), rest(rest) {}
 
   void runOnOperation() override {
     isFree = offload == "auto";
@@ -149,7 +152,7 @@ private:
 
   FailureOr<Peak> measureAnew(const MemoryPlan &plan) {
     return measurePeak(getOperation(), plan.kept,
-                       isFree ? plan.offload : choice, encoding, prefetch);
+                       isFree ? plan.offload : choice, encoding, rest);
   }
 
   /// Whether a plan may need less than `bytes`: about what it would without
@@ -274,6 +277,8 @@ private:
     return all ? "" : llvm::join(parts, ",");
   }
 
+  /// The passes up to offsets.
+  OpPassManager rest{ModuleOp::getOperationName()};
   EncodingChoice encoding;
   OffloadChoice choice;      // what is asked for, or has been chosen
   bool isFree = false;       // to choose
@@ -283,4 +288,10 @@ private:
 };
 
 } // namespace
+
+std::unique_ptr<Pass> createRecomputePass(const RecomputePassOptions &options,
+                                          const OpPassManager &rest) {
+  return std::make_unique<RecomputePassImpl>(options, rest);
+}
+
 } // namespace zc

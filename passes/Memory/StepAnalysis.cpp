@@ -2,10 +2,10 @@
 #include "passes/Memory/StepAnalysis.h"
 
 #include "dialects/Dist/DistDialect.h"
+#include "dialects/Train/ProgramBuilder.h"
 #include "passes/Analysis/ForwardOps.h"
 #include "passes/Analysis/LoopNests.h"
 #include "passes/Analysis/Views.h"
-#include "passes/Autodiff/ProgramBuilder.h"
 #include "passes/Scheduling/TrainProgram.h"
 
 using namespace mlir;

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Dist/DistDialect.h"
+#include "dialects/Train/ProgramBuilder.h"
 #include "dialects/Train/StateLookup.h"
 #include "dialects/Train/Versions.h"
-#include "passes/Autodiff/ProgramBuilder.h"
 #include "passes/Pipeline/Passes.h"
 
 #include <algorithm>

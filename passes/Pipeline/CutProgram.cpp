@@ -3,11 +3,11 @@
 
 #include "dialects/Sched/SchedDialect.h"
 #include "dialects/Train/Ops/OpSupport.h"
+#include "dialects/Train/ProgramBuilder.h"
 #include "dialects/Train/StateLookup.h"
 #include "passes/Analysis/ProgramParts.h"
 #include "passes/Analysis/Rings.h"
 #include "passes/Analysis/Views.h"
-#include "passes/Autodiff/ProgramBuilder.h"
 #include "passes/Pipeline/FlightStates.h"
 #include "passes/Scheduling/TrainProgram.h"
 

@@ -2,7 +2,7 @@
 #include "passes/Pipeline/FlightStates.h"
 #include "dialects/Train/Tokens.h"
 
-#include "passes/Autodiff/ProgramBuilder.h"
+#include "dialects/Train/ProgramBuilder.h"
 
 using namespace mlir;
 using namespace zc::train;

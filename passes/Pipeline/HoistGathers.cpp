@@ -7,11 +7,11 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/Gathered.h"
+#include "dialects/Train/ProgramBuilder.h"
 #include "dialects/Train/StateLookup.h"
 #include "dialects/Train/Versions.h"
 #include "passes/Analysis/ProgramParts.h"
 #include "passes/Analysis/Views.h"
-#include "passes/Autodiff/ProgramBuilder.h"
 #include "passes/Pipeline/Passes.h"
 
 #include "mlir/IR/IRMapping.h"

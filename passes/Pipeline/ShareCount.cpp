@@ -6,10 +6,10 @@
 // goes to each role with the gradients, and has arrived when that role updates.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Train/ProgramBuilder.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Analysis/Messages.h"
 #include "passes/Analysis/Roles.h"
-#include "passes/Autodiff/ProgramBuilder.h"
 #include "passes/Pipeline/Passes.h"
 
 #include <algorithm>

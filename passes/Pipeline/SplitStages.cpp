@@ -5,13 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Dist/DistDialect.h"
+#include "dialects/Train/ProgramBuilder.h"
 #include "dialects/Train/StateLookup.h"
 #include "passes/Analysis/Messages.h"
 #include "passes/Analysis/ProgramParts.h"
 #include "passes/Autodiff/ActiveValues.h"
 #include "passes/Autodiff/ExpertMetrics.h"
 #include "passes/Autodiff/LayerMetrics.h"
-#include "passes/Autodiff/ProgramBuilder.h"
 #include "passes/Autodiff/SampleDims.h"
 #include "passes/Pipeline/Passes.h"
 #include "passes/Sequence/TokenDims.h"

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/ExpertOps.h"
 #include "dialects/Train/Ops/OpSupport.h"
+#include "dialects/Train/ProgramBuilder.h"
 #include "dialects/Train/StateLookup.h"
-#include "passes/Autodiff/ProgramBuilder.h"
 #include "passes/Precision/Passes.h"
 #include "passes/Precision/States.h"
 

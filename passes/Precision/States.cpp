@@ -3,7 +3,7 @@
 
 #include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/Ops/OpSupport.h"
-#include "passes/Autodiff/ProgramBuilder.h"
+#include "dialects/Train/ProgramBuilder.h"
 
 using namespace mlir;
 using namespace zc::train;

@@ -1,9 +1,9 @@
 //===- SplitServer.cpp - --zc-split-server --------------------------------===//
 #include "dialects/Dist/DistDialect.h"
 #include "dialects/Dist/Server.h"
+#include "dialects/Train/ProgramBuilder.h"
 #include "dialects/Train/StateLookup.h"
 #include "passes/Analysis/Views.h"
-#include "passes/Autodiff/ProgramBuilder.h"
 #include "passes/Scheduling/Passes.h"
 #include "passes/Scheduling/TrainProgram.h"
 

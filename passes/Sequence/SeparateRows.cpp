@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/Interfaces/OpInterfaces.h"
 #include "dialects/Train/Ops/OpSupport.h"
-#include "passes/Autodiff/ProgramBuilder.h"
+#include "dialects/Train/ProgramBuilder.h"
 #include "passes/Autodiff/SampleDims.h"
 #include "passes/Sequence/Passes.h"
 

@@ -2,7 +2,7 @@
 #include "passes/Sharding/BlockedDims.h"
 
 #include "dialects/Train/Ops/OpSupport.h"
-#include "passes/Autodiff/ProgramBuilder.h"
+#include "dialects/Train/ProgramBuilder.h"
 
 #include <numeric>
 

@@ -1,7 +1,7 @@
 //===- ExplainSharding.cpp - --zc-explain-sharding ------------------------===//
 #include "dialects/Onnx/Location.h"
+#include "dialects/Train/ProgramBuilder.h"
 #include "passes/Analysis/OpWords.h"
-#include "passes/Autodiff/ProgramBuilder.h"
 #include "passes/Sharding/Layout.h"
 #include "passes/Sharding/Passes.h"
 

@@ -2,8 +2,8 @@
 #include "passes/Sharding/GradientTerms.h"
 
 #include "dialects/Train/Ops/OpSupport.h"
+#include "dialects/Train/ProgramBuilder.h"
 #include "dialects/Train/StateLookup.h"
-#include "passes/Autodiff/ProgramBuilder.h"
 
 using namespace mlir;
 using namespace zc::train;

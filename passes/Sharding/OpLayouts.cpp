@@ -1,7 +1,7 @@
 //===- OpLayouts.cpp - how one op works with divided operands -------------===//
 #include "passes/Sharding/OpLayouts.h"
 
-#include "passes/Autodiff/ProgramBuilder.h"
+#include "dialects/Train/ProgramBuilder.h"
 #include "passes/Sharding/DimClasses.h"
 #include "passes/Sharding/ExchangedDims.h"
 

@@ -9,8 +9,8 @@
 // somewhere, as everything that a normalisation reads, are left whole.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Train/ProgramBuilder.h"
 #include "dialects/Train/StateLookup.h"
-#include "passes/Autodiff/ProgramBuilder.h"
 #include "passes/Sharding/BlockedDims.h"
 #include "passes/Sharding/DimClasses.h"
 #include "passes/Sharding/HandShardings.h"

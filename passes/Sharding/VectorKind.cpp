@@ -1,9 +1,9 @@
 //===- VectorKind.cpp - which parameters share a ZeRO unit ----------------===//
 #include "passes/Sharding/VectorKind.h"
 
+#include "dialects/Train/ProgramBuilder.h"
 #include "mlir/IR/Builders.h"
 #include "passes/Autodiff/ParameterGroup.h"
-#include "passes/Autodiff/ProgramBuilder.h"
 
 using namespace mlir;
 using namespace zc::train;

@@ -3,8 +3,8 @@
 
 #include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/Ops/OpSupport.h"
+#include "dialects/Train/ProgramBuilder.h"
 #include "dialects/Train/StateLookup.h"
-#include "passes/Autodiff/ProgramBuilder.h"
 #include "passes/Precision/States.h"
 
 using namespace mlir;

@@ -22,6 +22,12 @@ Target::Target(sched::TargetAttr description, WorkspaceBound bound)
   libraries = std::move(*parsed);
 }
 
+bool runsThreadBlocks(StringRef device) { return device == sched::kCudaDevice; }
+
+bool Target::runsThreadBlocks() const {
+  return zc::runsThreadBlocks(description.getDevice());
+}
+
 namespace {
 
 std::unique_ptr<Target> makeTarget(sched::TargetAttr description,

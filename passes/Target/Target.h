@@ -53,9 +53,8 @@ public:
   /// library then takes to be 1 at exactly 0.
   virtual bool takesReluBits() const { return false; }
 
-  /// Whether blocks of threads, with memory of their own, run a kernel, many at
-  /// once; else each of a few threads walks over rows.
-  virtual bool runsThreadBlocks() const { return false; }
+  /// See below.
+  bool runsThreadBlocks() const;
 
   /// Whether the host goes on while a program runs, so that the next batch is
   /// fed beside it (runtime/Plan/Feed.h).
@@ -80,6 +79,11 @@ protected:
 private:
   WorkspaceBound bound;
 };
+
+/// Whether blocks of threads, with memory of their own, run a kernel of a
+/// device ("cpu" or "cuda"), many at once; else each of a few threads walks
+/// over rows. The passes that run depend on it.
+bool runsThreadBlocks(llvm::StringRef device);
 
 /// The target of the module that `op` is or is in.
 const Target &getTarget(mlir::Operation *op);

@@ -59,6 +59,16 @@ class Layers(LintTest):
                        {"dialects/T/A.h": '#include "passes/Import/P.h"\n'},
                        "may not include passes/Import")
 
+    def test_groups_of_passes_look_down(self):
+        self.complains("layers",
+                       {"passes/Analysis/A.h": '#include "passes/Memory/B.h"\n'},
+                       "may not include passes/Memory")
+        self.silent("layers",
+                    {"passes/Memory/A.h": '#include "passes/Analysis/B.h"\n'})
+
+    def test_every_group_of_passes_has_a_row(self):
+        self.complains("layers", {"passes/New/A.h": ""}, "no row")
+
     def test_paths_begin_at_the_root(self):
         self.complains("layers", {"passes/Import/A.cpp": '#include "A.h"\n'},
                        "begin at the repository's root")
@@ -68,6 +78,39 @@ class Layers(LintTest):
                     {"passes/Import/A.cpp": '#include "dialects/T/A.h"\n'
                                             '#include "mlir/IR/Types.h"\n'
                                             '#include <vector>\n'})
+
+
+class Contents(LintTest):
+    TREE = {
+        "passes/Contents/Contents.cpp":
+            "void addOne(M &manager, const P &options) {\n"
+            "  manager.addPass(createAPass());\n}\n"
+            "void addSched(M &manager, const P &options) {\n"
+            "  addTwo(manager, options);\n}\n"
+            "void addAllPhases(M &manager, const P &options) {\n"
+            "  addOne(manager, options);\n  addSched(manager, options);\n}\n",
+        "passes/A/Passes.td": 'def APass : Pass<"zc-a"> {}\n',
+        "README.md": "│ one ▶ two │\n",
+        "passes/README.md": "| `one` | x |\n| `two` | y |\n"}
+
+    def test_a_good_tree(self):
+        self.silent("contents", self.TREE)
+
+    def test_a_pass_that_nobody_runs(self):
+        self.complains("contents", dict(self.TREE, **{
+            "passes/A/Passes.td": 'def BPass : Pass<"zc-b"> {}\n'}),
+                       "nobody runs BPass")
+
+    def test_a_list_of_its_own(self):
+        self.complains("contents", dict(self.TREE, **{
+            "passes/A/A.cpp": "  manager.addPass(createAPass());\n"}),
+                       "passes/A/A.cpp:1: passes are added in")
+
+    def test_pictures_in_another_order(self):
+        self.complains("contents", dict(self.TREE, **{
+            "README.md": "│ two ▶ one │\n",
+            "passes/README.md": "| `two` | x |\n| `one` | y |\n"}),
+                       "README.md: the picture", "passes/README.md: the first")
 
 
 class Target(LintTest):

@@ -17,7 +17,6 @@ public:
   bool fusesEpilogues() const override;
   bool fusesSums() const override;
   bool takesReluBits() const override;
-  bool runsThreadBlocks() const override { return true; }
   bool runsBesideHost() const override { return true; }
   int64_t mostChunkSamples() const override;
   const MachineRates &rates() const override;

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Sched/SchedDialect.h"
+#include "passes/Contents/Contents.h"
 #include "passes/Memory/ApplyPlan.h"
 #include "passes/Memory/MeasurePeak.h"
 #include "passes/Memory/Passes.h"
@@ -28,6 +29,13 @@ using namespace mlir;
 
 namespace zc {
 namespace {
+
+/// The passes that say what a plan needs.
+OpPassManager listRest() {
+  OpPassManager rest(ModuleOp::getOperationName());
+  addInstructions(rest, PassOptions());
+  return rest;
+}
 
 /// A network of `layers` ops with a backward that reads some of the values, in
 /// the text form of the train dialect.
@@ -99,7 +107,7 @@ protected:
     options.budget = budget;
     options.offload = offload;
     PassManager manager(&context);
-    manager.addPass(createRecomputePass(options));
+    manager.addPass(createRecomputePass(options, listRest()));
     if (failed(manager.run(module)))
       return std::nullopt;
     auto work = module->getAttrOfType<DenseF64ArrayAttr>(kRecomputedWorkAttr);
@@ -141,7 +149,7 @@ TEST_F(RecomputeTest, TakesTheQuickestPlanThatFits) {
       llvm::BitVector places = analysis.getRecomputed(kept);
       for (unsigned place : places.set_bits())
         seconds += estimateSeconds(analysis.getForward()[place]);
-      FailureOr<Peak> peak = measurePeak(*module, kept, {}, {}, /*prefetch=*/1);
+      FailureOr<Peak> peak = measurePeak(*module, kept, {}, {}, listRest());
       ASSERT_TRUE(succeeded(peak));
       choices.push_back({peak->total(), seconds});
     }
@@ -208,7 +216,8 @@ TEST_F(RecomputeTest, ChoosesWhatToOffloadAsWell) {
       llvm::BitVector places = analysis.getRecomputed(kept);
       for (unsigned place : places.set_bits())
         again += estimateSeconds(analysis.getForward()[place]);
-      FailureOr<Peak> peak = measurePeak(*module, kept, offload, {}, 1);
+      FailureOr<Peak> peak =
+          measurePeak(*module, kept, offload, {}, listRest());
       ASSERT_TRUE(succeeded(peak));
       int64_t moved = 2 * kBytes * offload.values.count() +
                       4 * kBytes * offload.parameters +

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/Dist/DistDialect.h"
 #include "passes/Allocation/Passes.h"
-#include "passes/Scheduling/Passes.h"
+#include "passes/Contents/Contents.h"
 #include "passes/Scheduling/TrainProgram.h"
 #include "passes/Target/Target.h"
 #include "test/unit/passes/Scheduling/RandomTrainProgram.h"
@@ -234,8 +234,8 @@ TEST(SchedulingSimulationTest, RandomProgramsKeepTheirMeaning) {
       .loadDialect<train::TrainDialect, func::FuncDialect, sched::SchedDialect,
                    dist::DistDialect, memref::MemRefDialect>();
   PassManager manager(&context);
-  buildSchedulingPipeline(manager, {});
-  buildAllocationPipeline(manager, {});
+  addInstructions(manager, PassOptions());
+  manager.addPass(createVerifyOffsetsPass());
   std::mt19937 random(6);
   unsigned numAsync = 0, numCopies = 0;
   for (int round = 0; round < 400; ++round) {

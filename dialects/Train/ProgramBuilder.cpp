@@ -1,5 +1,5 @@
 //===- ProgramBuilder.cpp - growing a program -----------------------------===//
-#include "passes/Autodiff/ProgramBuilder.h"
+#include "dialects/Train/ProgramBuilder.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 

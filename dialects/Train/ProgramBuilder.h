@@ -4,8 +4,8 @@
 // to (dialects/Train/TrainDialect.td). Passes add to both ends of it.
 //
 //===----------------------------------------------------------------------===//
-#ifndef ZC_PASSES_AUTODIFF_PROGRAMBUILDER_H
-#define ZC_PASSES_AUTODIFF_PROGRAMBUILDER_H
+#ifndef ZC_DIALECTS_TRAIN_PROGRAMBUILDER_H
+#define ZC_DIALECTS_TRAIN_PROGRAMBUILDER_H
 
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -145,4 +145,4 @@ mlir::LogicalResult refuseName(mlir::Operation *taken, llvm::StringRef name);
 
 } // namespace zc
 
-#endif // ZC_PASSES_AUTODIFF_PROGRAMBUILDER_H
+#endif // ZC_DIALECTS_TRAIN_PROGRAMBUILDER_H
