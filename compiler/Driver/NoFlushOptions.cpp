@@ -53,6 +53,11 @@ std::string zc::checkWithoutFlush(const CompileOptions &options) {
       options.zero > 0)
     return "--zero with --schedule stash needs a --mesh with pp: parameters of "
            "one unit would be read at different versions";
+  if (options.aggregation == "server")
+    return "--aggregation server does not go with --schedule " +
+           options.schedule +
+           ", whose ranks keep several versions of the parameters; leave one "
+           "of the two out";
   if (!options.offload.empty() && options.offload != "none")
     return "--offload does not go with --schedule " + options.schedule +
            ", which keeps several versions of the parameters at hand";

@@ -227,6 +227,11 @@ class Refusals(ServerTest):
                         ["--mesh", "dp=2,tp=2"], []):
             self.fails(2, ["--mesh with dp alone"], "compile", *model, *options,
                        *SERVER)
+        for schedule in ("2bw", "stash"):
+            self.fails(2, ["--aggregation server does not go with --schedule"],
+                       "compile", *model, "--mesh", "dp=2", "--schedule",
+                       schedule, "--accumulate", 2, "--stages",
+                       self.folder / "stages", *SERVER)
         for more in (["--mesh", "dp=2"], ["--search"]):
             self.fails(2, ["--servers N"], "plan", *model, *more, "--cluster",
                        "ideal", *SERVER)

@@ -39,6 +39,7 @@
 // ONE-NEXT: {{^}}zc-split-batch-norm{{$}}
 // ONE-NEXT: {{^}}zc-keep-pool-places{{$}}
 // ONE-NEXT: {{^}}zc-widen-products{{$}}
+// ONE-NEXT: {{^}}zc-pad-heads{{$}}
 // ONE-NEXT: {{^}}zc-form-regions{{$}}
 // ONE-NEXT: {{^}}zc-compute-slices{{$}}
 // ONE-NEXT: {{^}}zc-fold-row-sums{{$}}
@@ -97,6 +98,7 @@
 // RANKS-NEXT: {{^}}zc-split-batch-norm{{$}}
 // RANKS-NEXT: {{^}}zc-keep-pool-places{{$}}
 // RANKS-NEXT: {{^}}zc-widen-products{{$}}
+// RANKS-NEXT: {{^}}zc-pad-heads{{$}}
 // RANKS-NEXT: {{^}}zc-form-regions{{$}}
 // RANKS-NEXT: {{^}}zc-compute-slices{{$}}
 // RANKS-NEXT: {{^}}zc-fold-row-sums{{$}}

@@ -1,5 +1,7 @@
-// One of two processes of mpirun: does the named check and says how it ended.
+// A process of mpirun, one of two or of any number for "collectives": does the
+// named check and says how it ended.
 #include "runtime/Comm/Launcher.h"
+#include "test/unit/runtime/Comm/CollectiveChecks.h"
 #include "test/unit/runtime/Comm/MessageChecks.h"
 
 #include <cstdio>
@@ -17,6 +19,11 @@ static Status check(World &world, const std::string &name,
     ZC_RETURN_IF_ERROR(test::takenBack(world));
     return test::besideCollectives(world);
   }
+  if (name == "collectives") {
+    test::GroupRank rank{world.all()};
+    ZC_RETURN_IF_ERROR(test::checkCollectives(rank));
+    return test::countsSentBytes(rank);
+  }
   if (name == "moves")
     return test::movesMeanwhile(world, file);
   Status status = test::isKeptWaiting(world, name == "send", over);
@@ -25,7 +32,7 @@ static Status check(World &world, const std::string &name,
   return status;
 }
 
-int main(int, char **argv) {
+int main(int argc, char **argv) {
   Result<std::unique_ptr<Transport>> transport = connectToLauncher(20);
   if (!transport.ok() || !*transport) {
     std::printf("no transport: %s\n", transport.status().message().c_str());
@@ -33,7 +40,7 @@ int main(int, char **argv) {
   }
   World world(std::move(*transport));
   world.setTimeout(test::Milliseconds(20000));
-  Status status = check(world, argv[1], argv[2]);
+  Status status = check(world, argv[1], argc > 2 ? argv[2] : "");
   std::printf("rank %d: %s\n", world.rank(),
               status.ok() ? "well" : status.message().c_str());
   return 0;

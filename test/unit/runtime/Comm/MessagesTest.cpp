@@ -3,8 +3,8 @@
 #include "runtime/Comm/Tcp/Socket.h"
 #include "runtime/Comm/Tcp/Tcp.h"
 #include "test/unit/runtime/Comm/MessageChecks.h"
+#include "test/unit/runtime/Comm/MpiRun.h"
 
-#include <cstdio>
 #include <functional>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -168,18 +168,7 @@ TEST(MessagesByTcp, ARankThatDiesIsNamed) {
 #ifdef ZC_TEST_MESSAGES
 /// The output of two processes of mpirun.
 std::string byMpi(const std::string &check, const std::string &file) {
-  std::string command = "ZC_PLUGIN_PATH='" ZC_MPI_FOLDER
-                        "' OMPI_ALLOW_RUN_AS_ROOT=1 "
-                        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
-                        "OMPI_MCA_rmaps_base_oversubscribe=1 '" ZC_MPIRUN
-                        "' -n 2 '" ZC_TEST_MESSAGES "' " +
-                        check + " '" + file + "' 2>&1";
-  std::FILE *pipe = ::popen(command.c_str(), "r");
-  std::string text;
-  char buffer[4096];
-  while (size_t count = std::fread(buffer, 1, sizeof(buffer), pipe))
-    text.append(buffer, count);
-  ::pclose(pipe);
+  std::string text = runByMpi(2, check + " '" + file + "'");
   ::unlink(file.c_str());
   return text;
 }

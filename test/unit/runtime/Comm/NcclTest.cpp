@@ -3,6 +3,7 @@
 #include "runtime/Comm/DeviceCommunicator.h"
 #include "runtime/Comm/InProcess/InProcess.h"
 #include "runtime/Device/Cuda/CudaDevice.h"
+#include "test/unit/runtime/Comm/CollectiveChecks.h"
 
 #include <cstdlib>
 #include <functional>
@@ -116,6 +117,16 @@ TEST_F(NcclTest, EveryCollectiveIsOurs) {
              for (Reduction reduction : {Reduction::Sum, Reduction::Max})
                ZC_RETURN_IF_ERROR(compare(gpu, *group, each, reduction));
            return Status();
+         }))
+      EXPECT_TRUE(status.ok()) << status.message();
+}
+
+TEST_F(NcclTest, ConformsToEveryCheck) {
+  for (int ranks : {1, 2, 3})
+    for (const Status &status : onRanks(ranks, [&](Gpu &gpu) -> Status {
+           ZC_ASSIGN_OR_RETURN(auto group, gpu.join());
+           return test::checkCollectives(
+               {*group, [&] { return gpu.device.synchronize(0); }});
          }))
       EXPECT_TRUE(status.ok()) << status.message();
 }
