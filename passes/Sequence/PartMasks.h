@@ -6,11 +6,12 @@
 
 namespace zc {
 
-/// Attentions of a forward program whose mask [.., queries, keys] hides what
-/// comes after each query, and keys of padding: they become causal ones with a
-/// mask of keys alone, which goes round a ring with them. What the program
-/// computes stays the same, as do its gradients.
-void partMasks(mlir::func::FuncOp program);
+/// Attentions of a forward program whose mask [.., queries, keys] hides the
+/// keys after each query, and keys of padding, become causal ones with a mask
+/// of keys alone, which goes round a ring with them. The program's results stay
+/// the same, as do its gradients. Other masks stay as they are; an error where
+/// a ring cannot add up the blocks of one.
+mlir::LogicalResult partMasks(mlir::func::FuncOp program);
 
 } // namespace zc
 
