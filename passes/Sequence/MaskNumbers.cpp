@@ -119,8 +119,8 @@ private:
     return value.convertToDouble();
   }
 
-  /// Of other floats: numbers far away may become minus infinity in 16 bits,
-  /// all alike, or stay as they are.
+  /// Floats stay as they are here: numbers far away may become minus infinity
+  /// in 16 bits, but all alike.
   static Numbers readConvert(ConvertOp op, int depth) {
     Type from = getElementTypeOrSelf(op.getInput().getType());
     if (from.isInteger(1))
