@@ -15,8 +15,9 @@ def make_attention(path, mask="causal", dropout=False, tail=(),
     before it; padding: of keys, by finite numbers, of one sample all; padded:
     causal, and of keys where an input "seen" [8, TOKENS] is 0, by finite numbers
     as transformers exports it; padded-infinite: by minus infinity; padded-near:
-    by -1e9; padded-sum, padded-sum-infinite: by the sum of two masks, as
-    older transformers do; none.
+    by -1e9; padded-queries: where "seen" is 0, queries see no key, either;
+    padded-sum, padded-sum-infinite: by the sum of two masks, as older
+    transformers do; none.
     tokens_first: x is [tokens, samples, width]. drops_weights: dropout behind
     the softmax. bias: added to scores; "learned": by distances, as T5's;
     "slopes": a head's times the distance, not trained, as ALiBi's. memory: keys
@@ -80,6 +81,7 @@ def make_attention(path, mask="causal", dropout=False, tail=(),
                 "q": "heads_in", "k": "keys_in", "v": "values_in"}[name]], name))
     if mask.startswith("padded"):
         arrays.update(earlier=~later, of_keys=np.array([8, 1, 1, TOKENS]),
+                      of_queries=np.array([8, 1, TOKENS, 1]),
                       zero=np.float32(0), lowest=np.float32(
                           -np.inf if "infinite" in mask
                           else -1e9 if "near" in mask
@@ -90,6 +92,11 @@ def make_attention(path, mask="causal", dropout=False, tail=(),
                      ("Where", ["kept_keys", "zero", "lowest"], "of_padding"),
                      ("Add", ["of_later", "of_padding"], "padding")]
                     if "sum" in mask else
+                    [("And", ["earlier", "kept_keys"], "of_all"),
+                     ("Reshape", ["kept", "of_queries"], "kept_queries"),
+                     ("And", ["of_all", "kept_queries"], "shown"),
+                     ("Where", ["shown", "zero", "lowest"], "padding")]
+                    if "queries" in mask else
                     [("And", ["earlier", "kept_keys"], "shown"),
                      ("Where", ["shown", "zero", "lowest"], "padding")])]
     added = {"": "padding" if mask.startswith("padded") else "mask",

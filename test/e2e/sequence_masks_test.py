@@ -19,6 +19,14 @@ class SequenceMasks(SequenceCase):
     def test_sliding_windows(self):
         self.compare(mask="window")
 
+    def test_queries_that_see_no_key(self):
+        """Where a mask stays one of queries and keys, all keys of such queries
+        count alike in all blocks, or in 16 bits none does."""
+        self.compare(mask="padded-queries", meshes=[("sp=2", "ring"),
+                                                    ("sp=4", "ring")])
+        self.compare(mask="padded-queries", meshes=[("sp=4", "ring")],
+                     rtol=2e-4, options=("--precision", "bf16"))
+
     def test_causal_queries_and_padding(self):
         """The padding of keys goes round with them, in order and in zigzag
         order; queries that see no key are told from those that do."""
