@@ -15,9 +15,9 @@ def make_attention(path, mask="causal", dropout=False, tail=(),
     before it; padding: of keys, by finite numbers, of one sample all; padded:
     causal, and of keys where an input "seen" [8, TOKENS] is 0, by finite numbers
     as transformers exports it; padded-infinite: by minus infinity; padded-near:
-    by -1e9; padded-queries: where "seen" is 0, queries see no key, either;
-    padded-sum, padded-sum-infinite: by the sum of two masks, as older
-    transformers do; none.
+    by -1e9; padded-far: by -1e38, finite in bf16, too; padded-queries: where
+    "seen" is 0, queries see no key, either; padded-sum, padded-sum-infinite: by
+    the sum of two masks, as older transformers do; none.
     tokens_first: x is [tokens, samples, width]. drops_weights: dropout behind
     the softmax. bias: added to scores; "learned": by distances, as T5's;
     "slopes": a head's times the distance, not trained, as ALiBi's. memory: keys
@@ -85,6 +85,7 @@ def make_attention(path, mask="causal", dropout=False, tail=(),
                       zero=np.float32(0), lowest=np.float32(
                           -np.inf if "infinite" in mask
                           else -1e9 if "near" in mask
+                          else -1e38 if "far" in mask
                           else np.finfo(np.float32).min))
         nodes += [("Cast", ["seen"], "kept", {"to": TensorProto.BOOL}),
                   ("Reshape", ["kept", "of_keys"], "kept_keys"),
