@@ -93,7 +93,9 @@ private:
     auto place = llvm::lower_bound(numbers.single, number);
     if (place != numbers.single.end() && *place == number)
       return true;
-    if (numbers.single.size() < kMostNumbers) {
+    // Numbers far away must be known; masks have few of them.
+    const size_t most = isNear(number) ? kMostNumbers : 2 * kMostNumbers;
+    if (numbers.single.size() < most) {
       numbers.single.insert(place, number + 0.0); // no -0
       return true;
     }

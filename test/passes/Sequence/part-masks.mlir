@@ -149,3 +149,15 @@ func.func @finite_in_16_bits(%x: tensor<2x4x3x6xbf16> {train.input = "x", train.
   %result, %sums = train.attention %x, %x, %x, %mask {scale = 0.5 : f64} : (tensor<2x4x3x6xbf16>, tensor<2x4x3x6xbf16>, tensor<2x4x3x6xbf16>, tensor<2x1x4x4xbf16>) -> (tensor<2x4x3x6xbf16>, tensor<2x3x4xf32>)
   return %result : tensor<2x4x3x6xbf16>
 }
+
+// -----
+
+// Tests that a mask of many numbers near 0, which also hides keys by minus
+// infinity, is one that a ring adds up as it is.
+// CHECK-LABEL: func.func @slopes
+// CHECK-NOT: causal
+func.func @slopes(%x: tensor<2x4x3x6xf32> {train.input = "x", train.batch_dim = 0 : i64}) -> tensor<2x4x3x6xf32> {
+  %mask = train.constant dense<[[[[0.0, 1.0, 2.0, 3.0], [4.0, 5.0, 6.0, 7.0], [8.0, 9.0, 10.0, 0xFF800000], [0xFF800000, 0.0, 1.0, 2.0]]]]> : tensor<1x1x4x4xf32>
+  %result, %sums = train.attention %x, %x, %x, %mask {scale = 0.5 : f64} : (tensor<2x4x3x6xf32>, tensor<2x4x3x6xf32>, tensor<2x4x3x6xf32>, tensor<1x1x4x4xf32>) -> (tensor<2x4x3x6xf32>, tensor<2x3x4xf32>)
+  return %result : tensor<2x4x3x6xf32>
+}
