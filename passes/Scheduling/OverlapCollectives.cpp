@@ -245,26 +245,21 @@ static bool isBlock(FusedOp op) {
          });
 }
 
-/// The bytes of an op's results less those of the operands that nobody reads
-/// behind it.
+/// The bytes of an op's results less those of all that it reads.
 int64_t Overlap::countGrowth(unsigned index) const {
   FusedOp op = nodes[index].op;
   int64_t bytes = 0;
   for (Value result : op.getResults())
     bytes += sched::getByteSize(cast<ShapedType>(result.getType()));
-  llvm::SmallDenseSet<Operation *> freed;
-  for (Value operand : op.getInputs()) {
-    Operation *producer = getTensorRoot(operand).getDefiningOp();
-    if (!producer || !freed.insert(producer).second)
-      continue;
-    ArrayRef<unsigned> readers = nodes[numbers.lookup(producer)].successors;
-    if (*std::max_element(readers.begin(), readers.end()) == index)
-      bytes -= sched::getByteSize(cast<ShapedType>(operand.getType()));
-  }
+  llvm::SmallDenseSet<Value> read;
+  for (Value operand : op.getInputs())
+    if (auto type = dyn_cast<ShapedType>(operand.getType());
+        type && read.insert(operand).second)
+      bytes -= sched::getByteSize(type);
   return bytes;
 }
 
-/// The ops that make what the forward has kept larger (16 bits that become 32,
+/// The ops that make kept values of the forward larger (16 bits that become 32,
 /// zeros behind the elements) where the backward reads it: products stand
 /// between what they read and themselves. Before their turn there would be more
 /// to keep.

@@ -265,7 +265,8 @@ struct OrderTokens : public impl::OrderTokensPassBase<OrderTokens> {
         IntegerAttr::get(IntegerType::get(&getContext(), 64), parts));
     if (StringRef(attention).starts_with("ring"))
       for (auto program : getOperation().getOps<func::FuncOp>())
-        partMasks(program);
+        if (failed(partMasks(program)))
+          return signalPassFailure();
     if (attention == "ulysses" || attention == "ring=contiguous")
       return;
     SmallVector<std::unique_ptr<TokenOrderer>> orderers;

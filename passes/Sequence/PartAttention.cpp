@@ -99,10 +99,11 @@ private:
         builder, loc,
         compare(builder, loc, "lt", most, number(most, kAllHidden)),
         compare(builder, loc, "ge", least, number(least, -kSeesNothing)));
+    Value all = chooseNumber(hidden, most, double(blocks + 1), 1);
     auto share = [&](Value other, int64_t part) -> Value {
-      Value alike = number(other, double(part) / double(blocks + 1));
-      return SelectOp::create(builder, loc, other.getType(), hidden, alike,
-                              other);
+      Value parts = SelectOp::create(builder, loc, other.getType(), hidden,
+                                     number(other, double(part)), other);
+      return DivOp::create(builder, loc, parts, all);
     };
     first = share(first, blocks);
     second = share(second, 1);
@@ -255,9 +256,8 @@ private:
   Value gradOfBlock() {
     Value sums = gradient.getLogSumExp();
     Value hidden = compare(builder, loc, "lt", sums, number(sums, kAllHidden));
-    Value share = SelectOp::create(builder, loc, sums.getType(), hidden,
-                                   number(sums, 1.0 / double(group.ranks)),
-                                   number(sums, 1));
+    Value blocks = chooseNumber(hidden, sums, double(group.ranks), 1);
+    Value share = DivOp::create(builder, loc, number(blocks, 1), blocks);
     return weigh(gradient.getGrad(), share);
   }
 

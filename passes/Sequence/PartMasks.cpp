@@ -1,18 +1,20 @@
 //===- PartMasks.cpp - causal masks of which padding hides keys -----------===//
 //
 // select(causal and keys, 0, hidden), as transformers exports it, has an
-// element for each query and key. In a ring its parts are worth more: keys hide
-// with the keys that travel, and nothing after a query is computed.
+// element for each query and key, as has the sum of a causal mask and one of
+// keys. A ring does better with its parts: keys hide with the keys that travel,
+// and nothing after a query is computed.
 //
-// A query that sees no key (padding on the left) is another matter where
-// `hidden` is finite: its scores are lost in that number, so that all keys
-// count alike, those after it too. With N keys it gets the mean of all values,
-// m = sum_j v_j / N, and gradients pass as at equal scores s_ij:
+// A query that sees no key (padding on the left) needs care where `hidden` is
+// finite. Its scores are lost in that number, so that all N keys count alike,
+// those after it too: its result is the mean of all values, m = sum_j v_j / N,
+// and the derivative by a score s_ij is
 //   d result_i / d s_ij = (v_j - m) / N
-// This is the derivative of
+// The parts do not give this, and it is added. To have these gradients, too, a
+// term x - stop_gradient(x) is added, which is 0, where
 //   x_i = sum_j s_ij (v_j - m) / N = scale q_i (sum_j k_j v_j^T / N - k m^T)
-// (with k the keys' mean) where v and m are constants: so x - x is added, of
-// which the second is a constant, too. These are sums over tokens.
+// (k is the mean of the keys) takes v and m for constants. It consists of sums
+// over tokens, to which each rank adds its own.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Sequence/PartMasks.h"
@@ -21,6 +23,7 @@
 #include "dialects/Train/Ops/OpSupport.h"
 #include "passes/Import/CausalMask.h"
 #include "passes/Import/NarrowMask.h"
+#include "passes/Sequence/MaskNumbers.h"
 #include "passes/Sequence/TokenDims.h"
 
 #include <cmath>
@@ -53,43 +56,81 @@ public:
       : op(op), masks(masks), builder(op), loc(op.getLoc()) {}
 
   void part() {
-    if (!op.getMask() || op.getCausal() || !hasMaskOfQueries(op) ||
+    Value mask = op.getMask();
+    if (!mask || op.getCausal() || !hasMaskOfQueries(op) ||
         !hasKeysOfQueries(op))
       return;
-    auto select = op.getMask().getDefiningOp<SelectOp>();
-    if (!select || splatNumber(select.getOnTrue()) != 0.0 ||
-        !hides(select.getOnFalse()))
-      return;
-    Value seen = findKeys(select.getCondition());
+    const std::optional<double> hidden = findHidden();
+    Value seen = hidden ? findKeys() : Value();
     if (!seen)
       return;
     Value query = op.getQuery();
     op.getMaskMutable().assign(maskOf(seen));
     op.setCausal(true);
-    if (std::isfinite(*splatNumber(select.getOnFalse())))
-      addBlind(findBlind(select.getCondition()), query);
+    if (std::isfinite(*hidden))
+      addBlind(findBlind(mask), query);
   }
 
 private:
-  /// Which keys a condition shows to all later queries, [.., 1, keys], if this
-  /// and the causal mask are all that it says; or null.
-  Value findKeys(Value condition) {
+  /// The one number that hides keys, if the mask's others are all 0.
+  std::optional<double> findHidden() {
+    std::optional<MaskNumbers> numbers = findMaskNumbers(op.getMask());
+    std::optional<double> hidden =
+        numbers ? numbers->findHidden() : std::nullopt;
+    const bool isOrZero = hidden && *hidden != 0 && !numbers->hasOthers &&
+                          llvm::all_of(numbers->single, [&](double number) {
+                            return number == 0 || number == *hidden;
+                          });
+    return isOrZero ? hidden : std::nullopt;
+  }
+
+  /// The masks of which `mask` is the sum, or the conditions, of i1, under
+  /// which it is 0, whatever 16 bits it has been converted to.
+  void collectMasks(Value mask, SmallVectorImpl<Value> &masks) {
+    if (auto convert = mask.getDefiningOp<ConvertOp>();
+        convert &&
+        isa<FloatType>(getElementTypeOrSelf(convert.getInput().getType())))
+      return collectMasks(convert.getInput(), masks);
+    if (auto sum = mask.getDefiningOp<AddOp>()) {
+      collectMasks(sum.getLhs(), masks);
+      return collectMasks(sum.getRhs(), masks);
+    }
+    auto select = mask.getDefiningOp<SelectOp>();
+    if (select && splatNumber(select.getOnTrue()) == 0.0)
+      return collectTerms(select.getCondition(), masks);
+    masks.push_back(mask);
+  }
+
+  /// Which keys the mask shows to all later queries, [.., 1, keys], if this
+  /// and that it is causal are all that it says; or null.
+  Value findKeys() {
     SmallVector<Value> terms;
-    collectTerms(condition, terms);
+    collectMasks(op.getMask(), terms);
     Value keys;
     bool isCausal = false;
     for (Value term : terms) {
-      if (masks.classify(term) == MaskKind::CausalSeen) {
+      const MaskKind kind = masks.classify(term);
+      if (kind == MaskKind::CausalSeen || kind == MaskKind::Causal) {
         isCausal = true;
         continue;
       }
       Value narrow = narrowMask(builder, term);
       if (!narrow)
         return {};
+      narrow = findSeen(narrow);
       keys =
           keys ? AndOp::create(builder, loc, keys, narrow).getResult() : narrow;
     }
     return isCausal ? keys : Value();
+  }
+
+  /// Where a mask shows keys, of i1; such a one as it is. One of floats has 0
+  /// there, and elsewhere a number far below -1.
+  Value findSeen(Value mask) {
+    if (getElementTypeOrSelf(mask.getType()).isInteger(1))
+      return mask;
+    return compare(builder, loc, "ge", mask,
+                   number(cast<RankedTensorType>(mask.getType()), -1));
   }
 
   Value number(RankedTensorType type, double value) {
@@ -103,10 +144,24 @@ private:
         number(type, -std::numeric_limits<double>::infinity()));
   }
 
-  /// 1 for queries that see no key, else 0, as the queries' shape.
-  Value findBlind(Value condition) {
-    ArrayRef<int64_t> shape = shapeOf(condition);
+  /// Where a mask shows keys, or hides them by minus infinity, as which 16 bits
+  /// have the lowest number of float32: what is hidden so gets zeros.
+  Value isNotFinite(Value mask) {
+    auto type = cast<RankedTensorType>(mask.getType());
+    const double infinity = std::numeric_limits<double>::infinity();
+    return OrOp::create(
+        builder, loc, findSeen(mask),
+        compare(builder, loc, "eq", mask, number(type, -infinity)));
+  }
+
+  /// 1 for queries to which a mask shows no key, else 0, as the queries' shape.
+  Value findBlind(Value mask) {
+    ArrayRef<int64_t> shape = shapeOf(mask);
     auto type = withShape(op.getQuery().getType(), shape);
+    auto select = mask.getDefiningOp<SelectOp>();
+    Value condition = select && splatNumber(select.getOnTrue()) == 0.0
+                          ? select.getCondition()
+                          : isNotFinite(mask);
     Value hidden = SelectOp::create(builder, loc, type, condition,
                                     number(type, 0), number(type, 1));
     Value rows =
@@ -147,21 +202,25 @@ private:
     Value hidden = multiply(query, spread(blind, shapeOf(query), {0, 1, 2}));
     Value slope = findSlope(hidden);
     Value zero = SubOp::create(builder, loc, slope, constant(slope));
+    zero = narrow(builder, loc, zero, result.getType());
     Value more = AddOp::create(builder, loc, values, zero);
     Value sum = AddOp::create(builder, loc, result, more);
     result.replaceAllUsesExcept(sum, sum.getDefiningOp());
   }
 
-  /// x, as above, of queries [batch, queries, heads, width].
+  /// x, as above, of queries [batch, queries, heads, width], as wide as kernels
+  /// compute: sums over all tokens are large.
   Value findSlope(Value query) {
-    Value values = constant(op.getValue());
+    query = widen(builder, loc, query);
+    Value values = constant(widen(builder, loc, op.getValue()));
+    Value keys = widen(builder, loc, op.getKey());
     ArrayRef<int64_t> ofValues = shapeOf(values);
     const int64_t width = shapeOf(query)[3];
     Value products =
         MatmulOp::create(builder, loc,
                          withShape(values.getType(), {ofValues[0], ofValues[2],
                                                       width, ofValues[3]}),
-                         byHead(op.getKey()), byHead(values),
+                         byHead(keys), byHead(values),
                          /*transpose_lhs=*/true, /*transpose_rhs=*/false);
     Value rows = byHead(query);
     SmallVector<int64_t> results(shapeOf(rows));
@@ -173,13 +232,10 @@ private:
     first = times(first, scale / double(ofValues[kTokens]));
     Value scores = reduceSum(
         builder, loc,
-        multiply(query, spread(mean(op.getKey()), shapeOf(query), {0, 2, 3})),
-        {3});
-    scores = narrow(builder, loc, scores, query.getType());
+        multiply(query, spread(mean(keys), shapeOf(query), {0, 2, 3})), {3});
     SmallVector<int64_t> shape(shapeOf(op.getResult()));
-    Value second =
-        multiply(spread(scores, shape, {0, 1, 2}),
-                 spread(constant(mean(op.getValue())), shape, {0, 2, 3}));
+    Value second = multiply(spread(scores, shape, {0, 1, 2}),
+                            spread(mean(values), shape, {0, 2, 3}));
     return SubOp::create(builder, loc, byHead(first), times(second, scale));
   }
 
@@ -196,10 +252,17 @@ private:
 
 } // namespace
 
-void partMasks(func::FuncOp program) {
+LogicalResult partMasks(func::FuncOp program) {
   CausalMasks masks;
   for (auto op : llvm::make_early_inc_range(program.getOps<AttentionOp>()))
     MaskedAttention(op, masks).part();
+  for (auto op : program.getOps<AttentionOp>())
+    if (op.getMask() && hasMaskOfQueries(op) && !hidesAlike(op))
+      return op->emitError(
+          "has a mask of queries and keys that no ring of ranks adds up: it "
+          "may hide all keys of a query, and not by one number of at most "
+          "-1e30; --sp-attention gather and ulysses divide it");
+  return success();
 }
 
 } // namespace zc

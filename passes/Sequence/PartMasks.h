@@ -6,11 +6,12 @@
 
 namespace zc {
 
-/// Takes masks [.., queries, keys] apart that hide the keys after each query
-/// and those of padding: the attention becomes causal, with a mask of keys
-/// alone, which goes round a ring with them. Losses and gradients of the
-/// forward program stay the same.
-void partMasks(mlir::func::FuncOp program);
+/// Attentions of a forward program whose mask [.., queries, keys] hides the
+/// keys after each query, and keys of padding, become causal ones with a mask
+/// of keys alone, which goes round a ring with them. The program's results stay
+/// the same, as do its gradients. Other masks stay as they are; an error where
+/// a ring cannot add up the blocks of one.
+mlir::LogicalResult partMasks(mlir::func::FuncOp program);
 
 } // namespace zc
 

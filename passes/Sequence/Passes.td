@@ -127,8 +127,10 @@ def OrderTokensPass : Pass<"zc-order-tokens", "::mlir::ModuleOp"> {
     change places where they and their positions come in, and back where they go
     out, but in outputs that the host puts together: there `train.token_order` says
     that it puts them back. Only if nobody but causal attention sees the order of the tokens; on the
-    programs that gradients are built from. For a ring, a causal mask joined with one
-    of keys, as of padded samples, is taken apart before.
+    programs that gradients are built from. If a ring is asked for (not by
+    `auto`), a causal mask that is joined with a mask of keys, as of padded
+    samples, is taken apart before, also where tokens stay in order; a mask under
+    which blocks of keys do not add up is an error.
 
     ```mlir
     %0 = train.gather %table, %ids {dim = 0 : i64} : (...) -> tensor<4x8x16xf32>

@@ -30,8 +30,9 @@ bool hasMaskOfQueries(mlir::Operation *attention);
 /// Whether queries and keys are of the same tokens, by their number.
 bool hasKeysOfQueries(mlir::Operation *attention);
 
-/// Whether it is worth while that keys go round: queries and keys are as many,
-/// and no mask of both, of which ranks have rows of all keys, is held anyhow.
+/// Whether `auto` lets keys go round: queries and keys are as many, and there
+/// is no mask of both. Under such a mask a ring computes all blocks, and each
+/// rank holds rows of all keys; keys go round only where the user asks for it.
 bool canGoRound(mlir::Operation *attention);
 
 /// Whether --zc-order-tokens has put a module's tokens in order.

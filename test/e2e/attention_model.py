@@ -14,7 +14,10 @@ def make_attention(path, mask="causal", dropout=False, tail=(),
     "last" to "y", or none. Masks: causal; window: a query sees itself and three
     before it; padding: of keys, by finite numbers, of one sample all; padded:
     causal, and of keys where an input "seen" [8, TOKENS] is 0, by finite numbers
-    as transformers exports it; padded-infinite: by minus infinity; none.
+    as transformers exports it; padded-infinite: by minus infinity; padded-near:
+    by -1e9; padded-far: by -1e38, finite in bf16, too; padded-queries: where
+    "seen" is 0, queries see no key, either; padded-sum, padded-sum-infinite: by
+    the sum of two masks, as older transformers do; none.
     tokens_first: x is [tokens, samples, width]. drops_weights: dropout behind
     the softmax. bias: added to scores; "learned": by distances, as T5's;
     "slopes": a head's times the distance, not trained, as ALiBi's. memory: keys
@@ -78,13 +81,25 @@ def make_attention(path, mask="causal", dropout=False, tail=(),
                 "q": "heads_in", "k": "keys_in", "v": "values_in"}[name]], name))
     if mask.startswith("padded"):
         arrays.update(earlier=~later, of_keys=np.array([8, 1, 1, TOKENS]),
+                      of_queries=np.array([8, 1, TOKENS, 1]),
                       zero=np.float32(0), lowest=np.float32(
                           -np.inf if "infinite" in mask
+                          else -1e9 if "near" in mask
+                          else -1e38 if "far" in mask
                           else np.finfo(np.float32).min))
         nodes += [("Cast", ["seen"], "kept", {"to": TensorProto.BOOL}),
                   ("Reshape", ["kept", "of_keys"], "kept_keys"),
-                  ("And", ["earlier", "kept_keys"], "shown"),
-                  ("Where", ["shown", "zero", "lowest"], "padding")]
+                  *([("Where", ["earlier", "zero", "lowest"], "of_later"),
+                     ("Where", ["kept_keys", "zero", "lowest"], "of_padding"),
+                     ("Add", ["of_later", "of_padding"], "padding")]
+                    if "sum" in mask else
+                    [("And", ["earlier", "kept_keys"], "of_all"),
+                     ("Reshape", ["kept", "of_queries"], "kept_queries"),
+                     ("And", ["of_all", "kept_queries"], "shown"),
+                     ("Where", ["shown", "zero", "lowest"], "padding")]
+                    if "queries" in mask else
+                    [("And", ["earlier", "kept_keys"], "shown"),
+                     ("Where", ["shown", "zero", "lowest"], "padding")])]
     added = {"": "padding" if mask.startswith("padded") else "mask",
              "learned": "bias", "slopes": "slopes"}[bias]
     nodes += [("Gather", ["table", "buckets"], "biases", {"axis": 0}),

@@ -181,6 +181,12 @@ class Losses(Fake):
         self.check_divided("bert", (
             ("2", "ring"), ("1", "gather"), ("1", "ulysses"),
             ("2", "inside tp")))
+        self.check_divided("attentions/padded", (
+            ("1", "ring"), ("2", "ring=contiguous")))
+
+    def test_divided_tokens_of_narrow_values(self):
+        self.check_divided("attentions/deepseek", (("1", "ring"),
+                                                   ("2", "ulysses")))
 
     def test_divided_tokens_in_16_bits(self):
         for mode in ("ring", "ring=contiguous", "gather", "ulysses",

@@ -1,60 +1,19 @@
 #!/usr/bin/env python3
-"""Models around one attention whose tokens ranks divide: masks, dropout,
-shifted labels, scores; and what is refused."""
+"""Models around one attention whose tokens ranks divide: dropout, shifted
+labels, scores; and what is refused."""
 import json
-import math
 import unittest
 
 import numpy as np
 
 from attention_model import TOKENS, WIDTH, make_attention
-from zctest import Fixture, ZcTest, run
+from sequence_case import SequenceCase
+from zctest import Fixture, run
 
 SHIFT = [("Slice", ["last", "low", "high", "dims"], "y")]
 
 
-class SequenceModels(ZcTest):
-
-    def compare(self, labels=TOKENS, options=(), on_ranks=(), meshes=(),
-                **model_options):
-        """Losses of meshes and kinds of attention are those of one rank."""
-        model, data = self.folder / "made.onnx", self.folder / "made.npz"
-        make_attention(model, **model_options)
-        draw = np.random.default_rng(0)
-        counts = {"x": TOKENS * math.prod(
-            each.get("strides", [1])[0]
-            for each in model_options.get("convolutions", ())),
-                  "labels": labels}
-        if "memory" in model_options:
-            counts["z"] = model_options["memory"]
-        arrays = {name: draw.normal(size=(8, count, WIDTH)).astype(np.float32)
-                  for name, count in counts.items()}
-        if model_options.get("mask", "").startswith("padded"):
-            # On the right, on the left, so that queries see no key, anywhere,
-            # and of one sample all.
-            seen = draw.random(size=(8, TOKENS)) < 0.7
-            seen[0], seen[1], seen[2] = (np.arange(TOKENS) < 11,
-                                         np.arange(TOKENS) >= 6, False)
-            arrays["seen"] = seen.astype(np.int64)
-        np.savez(data, **arrays)
-        losses = {}
-        for mesh, attention in (("", ""), *(meshes or [
-                ("sp=2", "ulysses"), ("sp=2", "auto"), ("sp=2", "gather"),
-                ("sp=4", "gather"),
-                ("sp=2", "ring"), ("sp=4", "ring")])):
-            artifact, log = self.folder / "d.zca", self.folder / "log.jsonl"
-            self.zc("compile", model, "-o", artifact, "--loss", "mse",
-                    *options, *(["--mesh", mesh, "--sp-attention", attention,
-                                 *on_ranks] if mesh else []))
-            ranks = math.prod(int(axis.split("=")[1])
-                              for axis in mesh.split(",") if axis)
-            self.zc("run", artifact, "--data", data, "--steps", 4,
-                    "--no-shuffle", "--log", log, "--local-ranks", ranks)
-            losses[mesh, attention] = [json.loads(line)["loss"] for line in
-                                       log.read_text().splitlines()]
-        for name, found in losses.items():
-            np.testing.assert_allclose(found, losses["", ""], rtol=5e-6,
-                                       err_msg=str(name))
+class SequenceModels(SequenceCase):
 
     def test_dropout_draws_one_ranks_masks(self):
         self.compare(dropout=True)
@@ -252,41 +211,6 @@ class SequenceModels(ZcTest):
         # For products, and for a bias whose gradient comes first.
         self.assertLessEqual(len(kinds), 2, said)
         self.assertIn(" and 4 more over tp before a matrix product", kinds[0])
-
-    def test_no_mask(self):
-        self.compare(mask="none")
-
-    def test_padding_that_hides_a_sample(self):
-        self.compare(mask="padding")
-
-    def test_sliding_windows(self):
-        self.compare(mask="window")
-
-    def test_causal_queries_and_padding(self):
-        """The padding of keys goes round with them, in order and in zigzag
-        order; queries that see no key are told from those that do."""
-        for mask in ("padded", "padded-infinite"):
-            with self.subTest(mask):
-                self.compare(mask=mask, meshes=[
-                    ("sp=4", "ring=zigzag"), ("sp=4", "ring=contiguous"),
-                    ("sp=2", "ring=zigzag"), ("sp=2", "gather"),
-                    ("sp=2", "ulysses"), ("dp=2,sp=2", "ring"),
-                    ("tp=2,sp=2", "ring"), ("pp=2,sp=2", "ring")],
-                             options=("--accumulate", 2))
-
-    def test_padding_hides_half_of_a_rings_blocks(self):
-        """With a causal mask and one of keys ranks do what they do without
-        the latter, and hold no mask of queries and keys."""
-        found = {}
-        for mask in ("causal", "padded"):
-            make_attention(self.folder / "made.onnx", mask=mask)
-            self.zc("compile", self.folder / "made.onnx", "--loss", "mse",
-                    "--mesh", "sp=4", "--sp-attention", "ring=zigzag", "-o",
-                    self.folder / "p.zca")
-            found[mask] = json.loads(self.zc(
-                "inspect", self.folder / "p.zca",
-                "--json"))["ops"]["flops"]["step"]["attention"]
-        self.assertEqual(found["padded"], found["causal"])
 
     def test_columns_of_divided_tokens(self):
         # For r2 each element of a sample is a column of its own.

@@ -308,7 +308,7 @@ class Sequences(ZcTest):
                 # Products and attention in float32, between conversions.
                 ("large_gpt.py", {}, ("--precision", "bf16", "--cpu-arch",
                                       "x86-64-v3"), ("tp=2",)),
-                ("large_llama.py", {"key_heads": 2, "inner": 320},
+                ("large_llama.py", {"key_heads": 4, "inner": 320},
                  ("--precision", "bf16"), ("tp=2",))):
             whole = self.kept(script, "tp=1", *options, **sizes)
             for mesh in divided:

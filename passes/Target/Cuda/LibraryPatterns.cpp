@@ -3,6 +3,7 @@
 
 #include "dialects/Train/TrainDialect.h"
 
+#include <algorithm>
 #include <limits>
 
 using namespace mlir;
@@ -66,9 +67,11 @@ static bool isDnnPooling(Operation *op) {
 
 /// Whether cuDNN's attention takes an op on all GPUs from sm_80 on: 16 bits,
 /// heads of a multiple of 8 elements and at most 128 (the backward has 256 on
-/// sm_90 alone), more than one query, all three gradients. Few keys are little
-/// work for generated kernels too, and versions up to 9.15 have no gradients
-/// for less than a tile of them: kShortAttention allows any number.
+/// sm_90 alone), more than one query, all three gradients. Heads count as they
+/// are behind --zc-pad-heads: keys and values as wide as the wider of them. Few
+/// keys are little work for generated kernels too, and versions up to 9.15 have
+/// no gradients for less than a tile of them: kShortAttention allows any
+/// number.
 template <typename Op>
 static bool isDnnAttention(Op op, const Libraries &libraries) {
   constexpr int64_t kWidthStep = 8, kMostWidth = 128, kFewestKeys = 128;
@@ -76,7 +79,8 @@ static bool isDnnAttention(Op op, const Libraries &libraries) {
       !libraries.has(kShortAttention))
     return false;
   Type element = op.getQuery().getType().getElementType();
-  int64_t width = op.getQuery().getType().getDimSize(3);
+  int64_t width = std::max(op.getQuery().getType().getDimSize(3),
+                           op.getValue().getType().getDimSize(3));
   bool gradients = !std::is_same_v<Op, AttentionGradOp> ||
                    llvm::none_of(op->getResults(), [](Value gradient) {
                      return gradient.use_empty();

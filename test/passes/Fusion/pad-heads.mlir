@@ -1,5 +1,6 @@
 // RUN: zc-opt %s --zc-pad-heads | FileCheck %s
 // RUN: zc-opt %s --zc-annotate-target=libraries=none --zc-pad-heads | FileCheck %s --check-prefix=NONE
+// RUN: zc-opt %s --zc-annotate-target=device=cuda --zc-pad-heads | FileCheck %s --check-prefix=CUDA
 
 // Tests that zeros make values as wide as keys for a library, in the forward
 // and for the gradients, and that masks stay.
@@ -30,4 +31,32 @@ func.func @attention(%q: tensor<2x4x3x8xf32>, %v: tensor<2x4x3x6xf32>, %mask: te
 func.func @wide_values(%q: tensor<2x4x3x2xf32>, %v: tensor<2x4x3x6xf32>) -> tensor<2x4x3x6xf32> {
   %result, %sums = train.attention %q, %q, %v {causal, scale = 1.0 : f64} : (tensor<2x4x3x2xf32>, tensor<2x4x3x2xf32>, tensor<2x4x3x6xf32>) -> (tensor<2x4x3x6xf32>, tensor<2x3x4xf32>)
   return %result : tensor<2x4x3x6xf32>
+}
+
+// Tests that nothing is padded for a library which refuses heads as wide as the
+// padded ones: cuDNN's have at most 128 elements, in steps of 8. Heads that suit
+// it only with zeros are padded.
+// CUDA-LABEL: func.func @too_wide
+// CUDA-NOT: train.pad
+// CUDA: return
+func.func @too_wide(%q: tensor<2x128x3x128xbf16>, %v: tensor<2x128x3x136xbf16>) -> tensor<2x128x3x136xbf16> {
+  %result, %sums = train.attention %q, %q, %v {causal, scale = 1.0 : f64} : (tensor<2x128x3x128xbf16>, tensor<2x128x3x128xbf16>, tensor<2x128x3x136xbf16>) -> (tensor<2x128x3x136xbf16>, tensor<2x3x128xf32>)
+  return %result : tensor<2x128x3x136xbf16>
+}
+
+// CUDA-LABEL: func.func @uneven
+// CUDA-NOT: train.pad
+// CUDA: return
+func.func @uneven(%q: tensor<2x128x3x64xbf16>, %v: tensor<2x128x3x68xbf16>) -> tensor<2x128x3x68xbf16> {
+  %result, %sums = train.attention %q, %q, %v {causal, scale = 1.0 : f64} : (tensor<2x128x3x64xbf16>, tensor<2x128x3x64xbf16>, tensor<2x128x3x68xbf16>) -> (tensor<2x128x3x68xbf16>, tensor<2x3x128xf32>)
+  return %result : tensor<2x128x3x68xbf16>
+}
+
+// CUDA-LABEL: func.func @suits_padded
+// CUDA-COUNT-2: train.pad
+// CUDA: train.attention {{.*}} -> (tensor<2x128x3x72xbf16>
+// CUDA: return
+func.func @suits_padded(%q: tensor<2x128x3x68xbf16>, %v: tensor<2x128x3x72xbf16>) -> tensor<2x128x3x72xbf16> {
+  %result, %sums = train.attention %q, %q, %v {causal, scale = 1.0 : f64} : (tensor<2x128x3x68xbf16>, tensor<2x128x3x68xbf16>, tensor<2x128x3x72xbf16>) -> (tensor<2x128x3x72xbf16>, tensor<2x3x128xf32>)
+  return %result : tensor<2x128x3x72xbf16>
 }

@@ -65,3 +65,99 @@ func.func @window(%x: tensor<2x4x3x6xf32> {train.input = "x", train.batch_dim = 
   %result, %sums = train.attention %x, %x, %x, %mask {scale = 0.5 : f64} : (tensor<2x4x3x6xf32>, tensor<2x4x3x6xf32>, tensor<2x4x3x6xf32>, tensor<2x1x4x4xf32>) -> (tensor<2x4x3x6xf32>, tensor<2x3x4xf32>)
   return %result : tensor<2x4x3x6xf32>
 }
+
+// -----
+
+// Tests that the sum of two masks comes apart where both hide by minus infinity.
+// CHECK-LABEL: func.func @sum
+// CHECK: train.attention {{.*}} {causal, scale = 5.000000e-01 : f64}
+// CHECK-NEXT: return
+func.func @sum(%x: tensor<2x4x3x6xf32> {train.input = "x", train.batch_dim = 0 : i64}, %seen: tensor<2x4xi1>) -> tensor<2x4x3x6xf32> {
+  %earlier = train.constant dense<[[true, false, false, false], [true, true, false, false], [true, true, true, false], [true, true, true, true]]> : tensor<4x4xi1>
+  %zero = train.constant dense<0.0> : tensor<2x1x4x4xf32>
+  %lowest = train.constant dense<0xFF800000> : tensor<2x1x4x4xf32>
+  %0 = train.broadcast %earlier {dims = array<i64: 2, 3>} : (tensor<4x4xi1>) -> tensor<2x1x4x4xi1>
+  %1 = train.broadcast %seen {dims = array<i64: 0, 3>} : (tensor<2x4xi1>) -> tensor<2x1x4x4xi1>
+  %a = train.select %0, %zero, %lowest : (tensor<2x1x4x4xi1>, tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>) -> tensor<2x1x4x4xf32>
+  %b = train.select %1, %zero, %lowest : (tensor<2x1x4x4xi1>, tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>) -> tensor<2x1x4x4xf32>
+  %added = train.add %a, %b : (tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>) -> tensor<2x1x4x4xf32>
+  %result, %sums = train.attention %x, %x, %x, %added {scale = 0.5 : f64} : (tensor<2x4x3x6xf32>, tensor<2x4x3x6xf32>, tensor<2x4x3x6xf32>, tensor<2x1x4x4xf32>) -> (tensor<2x4x3x6xf32>, tensor<2x3x4xf32>)
+  return %result : tensor<2x4x3x6xf32>
+}
+
+// -----
+
+// Tests that a sum is seen through its conversion to 16 bits.
+// CHECK-LABEL: func.func @sum_in_16_bits
+// CHECK: train.attention {{.*}} {causal, scale = 5.000000e-01 : f64}
+// CHECK-NEXT: return
+func.func @sum_in_16_bits(%x: tensor<2x4x3x6xbf16> {train.input = "x", train.batch_dim = 0 : i64}, %seen: tensor<2x4xi1>) -> tensor<2x4x3x6xbf16> {
+  %earlier = train.constant dense<[[true, false, false, false], [true, true, false, false], [true, true, true, false], [true, true, true, true]]> : tensor<4x4xi1>
+  %zero = train.constant dense<0.0> : tensor<2x1x4x4xf32>
+  %lowest = train.constant dense<0xFF800000> : tensor<2x1x4x4xf32>
+  %0 = train.broadcast %earlier {dims = array<i64: 2, 3>} : (tensor<4x4xi1>) -> tensor<2x1x4x4xi1>
+  %1 = train.broadcast %seen {dims = array<i64: 0, 3>} : (tensor<2x4xi1>) -> tensor<2x1x4x4xi1>
+  %a = train.select %0, %zero, %lowest : (tensor<2x1x4x4xi1>, tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>) -> tensor<2x1x4x4xf32>
+  %b = train.select %1, %zero, %lowest : (tensor<2x1x4x4xi1>, tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>) -> tensor<2x1x4x4xf32>
+  %added = train.add %a, %b : (tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>) -> tensor<2x1x4x4xf32>
+  %mask = train.convert %added : (tensor<2x1x4x4xf32>) -> tensor<2x1x4x4xbf16>
+  %result, %sums = train.attention %x, %x, %x, %mask {scale = 0.5 : f64} : (tensor<2x4x3x6xbf16>, tensor<2x4x3x6xbf16>, tensor<2x4x3x6xbf16>, tensor<2x1x4x4xbf16>) -> (tensor<2x4x3x6xbf16>, tensor<2x3x4xf32>)
+  return %result : tensor<2x4x3x6xbf16>
+}
+
+// -----
+
+// Tests that queries which see no key get the mean of the values only where the
+// number that hides keys is not minus infinity in 16 bits.
+// CHECK-LABEL: func.func @half
+// CHECK: %[[MASK:.*]] = train.convert {{.*}} -> tensor<2x1x4x4xf16>
+// CHECK: %[[FAR:.*]] = train.compare "eq" %[[MASK]]
+// CHECK: train.or %{{.*}}, %[[FAR]]
+// CHECK: train.reduce "min"
+// CHECK: train.attention {{.*}} {causal, scale = 5.000000e-01 : f64}
+func.func @half(%x: tensor<2x4x3x6xf16> {train.input = "x", train.batch_dim = 0 : i64}, %seen: tensor<2x4xi1>) -> tensor<2x4x3x6xf16> {
+  %earlier = train.constant dense<[[true, false, false, false], [true, true, false, false], [true, true, true, false], [true, true, true, true]]> : tensor<4x4xi1>
+  %zero = train.constant dense<0.0> : tensor<2x1x4x4xf32>
+  %lowest = train.constant dense<-3.40282347E+38> : tensor<2x1x4x4xf32>
+  %0 = train.broadcast %earlier {dims = array<i64: 2, 3>} : (tensor<4x4xi1>) -> tensor<2x1x4x4xi1>
+  %1 = train.broadcast %seen {dims = array<i64: 0, 3>} : (tensor<2x4xi1>) -> tensor<2x1x4x4xi1>
+  %2 = train.and %0, %1 : (tensor<2x1x4x4xi1>, tensor<2x1x4x4xi1>) -> tensor<2x1x4x4xi1>
+  %a = train.select %2, %zero, %lowest : (tensor<2x1x4x4xi1>, tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>) -> tensor<2x1x4x4xf32>
+  %mask = train.convert %a : (tensor<2x1x4x4xf32>) -> tensor<2x1x4x4xf16>
+  %result, %sums = train.attention %x, %x, %x, %mask {scale = 0.5 : f64} : (tensor<2x4x3x6xf16>, tensor<2x4x3x6xf16>, tensor<2x4x3x6xf16>, tensor<2x1x4x4xf16>) -> (tensor<2x4x3x6xf16>, tensor<2x3x4xf32>)
+  return %result : tensor<2x4x3x6xf16>
+}
+
+// -----
+
+// Tests that sums over tokens, which are the gradients of queries that see no
+// key, are computed in float32.
+// CHECK-LABEL: func.func @finite_in_16_bits
+// CHECK: train.attention {{.*}} {causal, scale = 5.000000e-01 : f64}
+// CHECK: train.matmul {{.*}} -> tensor<2x3x6x6xf32>
+// CHECK: train.stop_gradient {{.*}}tensor<2x4x3x6xf32>
+// CHECK: return {{.*}}tensor<2x4x3x6xbf16>
+func.func @finite_in_16_bits(%x: tensor<2x4x3x6xbf16> {train.input = "x", train.batch_dim = 0 : i64}, %seen: tensor<2x4xi1>) -> tensor<2x4x3x6xbf16> {
+  %earlier = train.constant dense<[[true, false, false, false], [true, true, false, false], [true, true, true, false], [true, true, true, true]]> : tensor<4x4xi1>
+  %zero = train.constant dense<0.0> : tensor<2x1x4x4xf32>
+  %lowest = train.constant dense<-1.0e+32> : tensor<2x1x4x4xf32>
+  %0 = train.broadcast %earlier {dims = array<i64: 2, 3>} : (tensor<4x4xi1>) -> tensor<2x1x4x4xi1>
+  %1 = train.broadcast %seen {dims = array<i64: 0, 3>} : (tensor<2x4xi1>) -> tensor<2x1x4x4xi1>
+  %2 = train.and %0, %1 : (tensor<2x1x4x4xi1>, tensor<2x1x4x4xi1>) -> tensor<2x1x4x4xi1>
+  %a = train.select %2, %zero, %lowest : (tensor<2x1x4x4xi1>, tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>) -> tensor<2x1x4x4xf32>
+  %mask = train.convert %a : (tensor<2x1x4x4xf32>) -> tensor<2x1x4x4xbf16>
+  %result, %sums = train.attention %x, %x, %x, %mask {scale = 0.5 : f64} : (tensor<2x4x3x6xbf16>, tensor<2x4x3x6xbf16>, tensor<2x4x3x6xbf16>, tensor<2x1x4x4xbf16>) -> (tensor<2x4x3x6xbf16>, tensor<2x3x4xf32>)
+  return %result : tensor<2x4x3x6xbf16>
+}
+
+// -----
+
+// Tests that a mask of many numbers near 0, which also hides keys by minus
+// infinity, is one that a ring adds up as it is.
+// CHECK-LABEL: func.func @slopes
+// CHECK-NOT: causal
+func.func @slopes(%x: tensor<2x4x3x6xf32> {train.input = "x", train.batch_dim = 0 : i64}) -> tensor<2x4x3x6xf32> {
+  %mask = train.constant dense<[[[[0.0, 1.0, 2.0, 3.0], [4.0, 5.0, 6.0, 7.0], [8.0, 9.0, 10.0, 0xFF800000], [0xFF800000, 0.0, 1.0, 2.0]]]]> : tensor<1x1x4x4xf32>
+  %result, %sums = train.attention %x, %x, %x, %mask {scale = 0.5 : f64} : (tensor<2x4x3x6xf32>, tensor<2x4x3x6xf32>, tensor<2x4x3x6xf32>, tensor<1x1x4x4xf32>) -> (tensor<2x4x3x6xf32>, tensor<2x3x4xf32>)
+  return %result : tensor<2x4x3x6xf32>
+}

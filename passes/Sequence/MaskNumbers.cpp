@@ -1,0 +1,187 @@
+//===- MaskNumbers.cpp - the numbers that a mask adds to scores -----------===//
+//
+// A query that sees no key gets what the softmax makes of the numbers that hide
+// its keys. If they are one number in which scores are lost, all keys count
+// alike. But where one mask hides keys by -3.4e38 and the sum of two masks
+// hides others by minus infinity, only the former count; and where scores are
+// not lost in -1e9, keys count by them. A block's log sum exp says neither.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/Sequence/MaskNumbers.h"
+
+#include "dialects/Train/StateLookup.h"
+#include "mlir/IR/Matchers.h"
+#include "passes/Sequence/TokenDims.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+using namespace zc::train;
+
+namespace zc {
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+/// Numbers up to this are near 0: scores are not rounded beside them.
+constexpr double kNear = 1e3;
+/// No score gets here, and a score of up to 1e20 is lost in it.
+constexpr double kFar = -1e30;
+/// A mask is computed by few ops, of few numbers.
+constexpr int kDepth = 16;
+constexpr size_t kMostNumbers = 8;
+
+using Numbers = std::optional<MaskNumbers>;
+
+bool isNear(double number) { return std::abs(number) <= kNear; }
+
+/// Reads a mask by the ops that compute it.
+class Reader {
+public:
+  static Numbers read(Value value, int depth = kDepth) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    if (!type || depth == 0)
+      return {};
+    if (DenseElementsAttr data = findData(value))
+      return readData(data);
+    Operation *op = value.getDefiningOp();
+    if (!op)
+      return {};
+    if (isa<BroadcastOp, ReshapeOp, TransposeOp, SliceOp>(op))
+      return read(op->getOperand(0), depth - 1);
+    if (auto convert = dyn_cast<ConvertOp>(op))
+      return readConvert(convert, depth);
+    if (auto select = dyn_cast<SelectOp>(op))
+      return combine(read(select.getOnTrue(), depth - 1),
+                     read(select.getOnFalse(), depth - 1));
+    if (isa<AddOp, SubOp, MulOp>(op))
+      return readBinary(op, depth);
+    return {};
+  }
+
+private:
+  static DenseElementsAttr findData(Value value) {
+    DenseElementsAttr data;
+    if (matchPattern(value, m_Constant(&data)))
+      return data;
+    StateOp state = findState(value);
+    if (!state || state.getKind() != kConstant || !state.getValue())
+      return nullptr;
+    return dyn_cast<DenseElementsAttr>(*state.getValue());
+  }
+
+  static Numbers readData(DenseElementsAttr data) {
+    MaskNumbers numbers;
+    if (!isa<FloatType>(data.getElementType()))
+      return {};
+    auto take = [&](const APFloat &each) {
+      return add(numbers, each.convertToDouble());
+    };
+    if (data.isSplat())
+      return take(data.getSplatValue<APFloat>()) ? Numbers(numbers) : Numbers();
+    for (const APFloat &each : data.getValues<APFloat>())
+      if (!take(each))
+        return {};
+    return numbers;
+  }
+
+  /// Whether the number could be taken in.
+  static bool add(MaskNumbers &numbers, double number) {
+    if (std::isnan(number))
+      return false;
+    auto place = llvm::lower_bound(numbers.single, number);
+    if (place != numbers.single.end() && *place == number)
+      return true;
+    // Numbers far away must be known; masks have few of them.
+    const size_t most = isNear(number) ? kMostNumbers : 2 * kMostNumbers;
+    if (numbers.single.size() < most) {
+      numbers.single.insert(place, number + 0.0); // no -0
+      return true;
+    }
+    numbers.hasOthers = true;
+    return isNear(number);
+  }
+
+  static Numbers combine(Numbers a, Numbers b) {
+    if (!a || !b)
+      return {};
+    a->hasOthers |= b->hasOthers;
+    for (double number : b->single)
+      if (!add(*a, number))
+        return {};
+    return a;
+  }
+
+  static double rounded(double number, Type element) {
+    APFloat value(number);
+    bool losesInfo = false;
+    value.convert(cast<FloatType>(element).getFloatSemantics(),
+                  APFloat::rmNearestTiesToEven, &losesInfo);
+    return value.convertToDouble();
+  }
+
+  /// Floats stay as they are here: numbers far away may become minus infinity
+  /// in 16 bits, but all alike.
+  static Numbers readConvert(ConvertOp op, int depth) {
+    Type from = getElementTypeOrSelf(op.getInput().getType());
+    if (from.isInteger(1))
+      return MaskNumbers{{0, 1}};
+    return isa<FloatType>(from) ? read(op.getInput(), depth - 1) : Numbers();
+  }
+
+  static double compute(Operation *op, double a, double b) {
+    return isa<AddOp>(op) ? a + b : isa<SubOp>(op) ? a - b : a * b;
+  }
+
+  /// Numbers near 0 are lost in those that are far away: 0 stands for those
+  /// that are not known one by one. Their products may be anything.
+  static Numbers readBinary(Operation *op, int depth) {
+    Numbers a = read(op->getOperand(0), depth - 1);
+    Numbers b = a ? read(op->getOperand(1), depth - 1) : Numbers();
+    if (!b)
+      return {};
+    MaskNumbers numbers;
+    numbers.hasOthers = a->hasOthers || b->hasOthers;
+    if (numbers.hasOthers && isa<MulOp>(op))
+      return {};
+    for (MaskNumbers *each : {&*a, &*b})
+      if (each->hasOthers && !add(*each, 0))
+        return {};
+    Type element = getElementTypeOrSelf(op->getResult(0).getType());
+    for (double left : a->single)
+      for (double right : b->single)
+        if (!add(numbers, rounded(compute(op, left, right), element)))
+          return {};
+    return numbers;
+  }
+};
+
+} // namespace
+
+std::optional<double> MaskNumbers::findHidden() const {
+  double hidden = 0;
+  for (double number : single) {
+    if (isNear(number))
+      continue;
+    if (number > kFar || hidden != 0)
+      return {};
+    hidden = number;
+  }
+  return hidden;
+}
+
+std::optional<MaskNumbers> findMaskNumbers(Value mask) {
+  return Reader::read(mask);
+}
+
+bool hidesAlike(AttentionOp attention) {
+  const Numbers numbers = findMaskNumbers(attention.getMask());
+  const std::optional<double> hidden =
+      numbers ? numbers->findHidden() : std::nullopt;
+  // Beside a causal mask, whose keys never count.
+  return hidden &&
+         (!attention.getCausal() || *hidden == 0 || *hidden == -kInfinity);
+}
+
+} // namespace zc

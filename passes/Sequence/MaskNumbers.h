@@ -1,0 +1,35 @@
+//===- MaskNumbers.h - the numbers that a mask adds to scores ---*- C++ -*-===//
+#ifndef ZC_PASSES_SEQUENCE_MASKNUMBERS_H
+#define ZC_PASSES_SEQUENCE_MASKNUMBERS_H
+
+#include "dialects/Train/TrainDialect.h"
+
+#include <optional>
+
+namespace zc {
+
+/// The numbers that elements of a mask can be, before they are rounded to 16
+/// bits.
+struct MaskNumbers {
+  /// Each one, ascending; few.
+  llvm::SmallVector<double> single;
+  /// Whether there are others, which all are near 0.
+  bool hasOthers = false;
+
+  /// The one number by which the mask hides keys, so far below all scores that
+  /// these are lost in it, or minus infinity; 0: it hides none. Nothing where
+  /// there are several, or scores are not lost.
+  std::optional<double> findHidden() const;
+};
+
+/// The numbers of a mask which chooses among constants, or adds such up;
+/// nothing of others.
+std::optional<MaskNumbers> findMaskNumbers(mlir::Value mask);
+
+/// Whether blocks of keys add up to all of them under an attention's mask: of a
+/// query that sees no key, all keys count alike, or none does.
+bool hidesAlike(train::AttentionOp attention);
+
+} // namespace zc
+
+#endif // ZC_PASSES_SEQUENCE_MASKNUMBERS_H

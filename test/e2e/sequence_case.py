@@ -1,0 +1,52 @@
+"""A model around one attention, compiled for meshes that divide its tokens."""
+import json
+import math
+
+import numpy as np
+
+from attention_model import TOKENS, WIDTH, make_attention
+from zctest import ZcTest
+
+
+class SequenceCase(ZcTest):
+
+    def compare(self, labels=TOKENS, options=(), on_ranks=(), meshes=(),
+                rtol=5e-6, **model_options):
+        """Losses of meshes and kinds of attention are those of one rank."""
+        model, data = self.folder / "made.onnx", self.folder / "made.npz"
+        make_attention(model, **model_options)
+        draw = np.random.default_rng(0)
+        counts = {"x": TOKENS * math.prod(
+            each.get("strides", [1])[0]
+            for each in model_options.get("convolutions", ())),
+                  "labels": labels}
+        if "memory" in model_options:
+            counts["z"] = model_options["memory"]
+        arrays = {name: draw.normal(size=(8, count, WIDTH)).astype(np.float32)
+                  for name, count in counts.items()}
+        if model_options.get("mask", "").startswith("padded"):
+            # On the right, on the left, so that queries see no key, anywhere,
+            # and of one sample all.
+            seen = draw.random(size=(8, TOKENS)) < 0.7
+            seen[0], seen[1], seen[2] = (np.arange(TOKENS) < 11,
+                                         np.arange(TOKENS) >= 6, False)
+            arrays["seen"] = seen.astype(np.int64)
+        np.savez(data, **arrays)
+        losses = {}
+        for mesh, attention in (("", ""), *(meshes or [
+                ("sp=2", "ulysses"), ("sp=2", "auto"), ("sp=2", "gather"),
+                ("sp=4", "gather"),
+                ("sp=2", "ring"), ("sp=4", "ring")])):
+            artifact, log = self.folder / "d.zca", self.folder / "log.jsonl"
+            self.zc("compile", model, "-o", artifact, "--loss", "mse",
+                    *options, *(["--mesh", mesh, "--sp-attention", attention,
+                                 *on_ranks] if mesh else []))
+            ranks = math.prod(int(axis.split("=")[1])
+                              for axis in mesh.split(",") if axis)
+            self.zc("run", artifact, "--data", data, "--steps", 4,
+                    "--no-shuffle", "--log", log, "--local-ranks", ranks)
+            losses[mesh, attention] = [json.loads(line)["loss"] for line in
+                                       log.read_text().splitlines()]
+        for name, found in losses.items():
+            np.testing.assert_allclose(found, losses["", ""], rtol=rtol,
+                                       err_msg=str(name))
