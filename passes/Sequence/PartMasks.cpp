@@ -84,21 +84,30 @@ private:
     return isOrZero ? hidden : std::nullopt;
   }
 
-  /// The masks of which `mask` is the sum, or the conditions, of i1, under
-  /// which it is 0, whatever 16 bits it has been converted to.
-  void collectMasks(Value mask, SmallVectorImpl<Value> &masks) {
+  /// The condition, of i1, under which a mask is 0, if it is one number
+  /// elsewhere; or null.
+  static Value conditionOf(Value mask) {
+    auto select = mask.getDefiningOp<SelectOp>();
+    return select && splatNumber(select.getOnTrue()) == 0.0 &&
+                   hides(select.getOnFalse())
+               ? select.getCondition()
+               : Value();
+  }
+
+  /// The masks of which `mask` is the sum, or the conditions under which they
+  /// are 0, whatever 16 bits it has been converted to.
+  static void collectMasks(Value mask, SmallVectorImpl<Value> &terms) {
     if (auto convert = mask.getDefiningOp<ConvertOp>();
         convert &&
         isa<FloatType>(getElementTypeOrSelf(convert.getInput().getType())))
-      return collectMasks(convert.getInput(), masks);
+      return collectMasks(convert.getInput(), terms);
     if (auto sum = mask.getDefiningOp<AddOp>()) {
-      collectMasks(sum.getLhs(), masks);
-      return collectMasks(sum.getRhs(), masks);
+      collectMasks(sum.getLhs(), terms);
+      return collectMasks(sum.getRhs(), terms);
     }
-    auto select = mask.getDefiningOp<SelectOp>();
-    if (select && splatNumber(select.getOnTrue()) == 0.0)
-      return collectTerms(select.getCondition(), masks);
-    masks.push_back(mask);
+    if (Value condition = conditionOf(mask))
+      return collectTerms(condition, terms);
+    terms.push_back(mask);
   }
 
   /// Which keys the mask shows to all later queries, [.., 1, keys], if this
@@ -158,10 +167,9 @@ private:
   Value findBlind(Value mask) {
     ArrayRef<int64_t> shape = shapeOf(mask);
     auto type = withShape(op.getQuery().getType(), shape);
-    auto select = mask.getDefiningOp<SelectOp>();
-    Value condition = select && splatNumber(select.getOnTrue()) == 0.0
-                          ? select.getCondition()
-                          : isNotFinite(mask);
+    Value condition = conditionOf(mask);
+    if (!condition)
+      condition = isNotFinite(mask);
     Value hidden = SelectOp::create(builder, loc, type, condition,
                                     number(type, 0), number(type, 1));
     Value rows =

@@ -24,6 +24,15 @@ Value PartAttention::gather(const RepeatedOperand &operand) {
   return concat(isZigzag() ? inOrder(parts) : parts, kTokens);
 }
 
+SmallVector<Value> PartAttention::inOrder(ArrayRef<Value> parts) {
+  SmallVector<Value> chunks;
+  for (Value part : parts)
+    chunks.push_back(cut(part, kTokens, 2, 0));
+  for (Value part : llvm::reverse(parts))
+    chunks.push_back(cut(part, kTokens, 2, 1));
+  return chunks;
+}
+
 Value PartAttention::maskOfAll(Value mask, bool causal) {
   if (!causal)
     return mask;

@@ -142,14 +142,7 @@ protected:
   Value gather(const RepeatedOperand &operand);
 
   /// The chunks of the tokens, of which each rank has two, in their order.
-  SmallVector<Value> inOrder(ArrayRef<Value> parts) {
-    SmallVector<Value> chunks;
-    for (Value part : parts)
-      chunks.push_back(cut(part, kTokens, 2, 0));
-    for (Value part : llvm::reverse(parts))
-      chunks.push_back(cut(part, kTokens, 2, 1));
-    return chunks;
-  }
+  SmallVector<Value> inOrder(ArrayRef<Value> parts);
 
   /// A rank's part of all tokens.
   Value partOf(Value all, int64_t rank) {
