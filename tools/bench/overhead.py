@@ -8,9 +8,11 @@ and with --large GPT-2's sizes (12 layers, 768 wide, 4 x 256 tokens). Runs alter
 and of the rounds the least: what else the machine does only adds. --cpu takes
 processor time in place of the clock's, of steps by one thread, which a machine
 that is busy with other things changes little: what a long run takes more than a
-short one. --turns takes the largest model alone, in processes that do one step
-each by turns, so that what else the machine does meets all ways alike: so long,
-in the order run, C, C, run and so on, and prints the medians and their ratio.
+short one. --turns takes the largest model alone, in two processes that do one
+step each by turns, in the order run, C, C, run and so on, so that what else the
+machine does meets both ways alike. After so many seconds it ends them and begins
+anew with C as the first, since the first process may get the better memory, and
+so on for --rounds. It prints the median of the ratios of neighbouring steps.
 """
 import argparse
 import json
@@ -167,27 +169,34 @@ class Turn:
         self.process.communicate()
 
 
-def start_turns(case):
-    """Both ways, warmed up, which stand still."""
+def start_turns(case, by_c_first):
+    """Both ways, warmed up, which stand still; in the order zc run, C."""
     many = 10**6
-    return [Turn([*case.run(many), "--log", "-"], case.folder),
-            Turn([case.options.program, case.folder / "step.zca", many, "each"],
-                 case.folder)]
+    commands = [[*case.run(many), "--log", "-"],
+                [case.options.program, case.folder / "step.zca", many, "each"]]
+    if by_c_first:
+        return [Turn(each, case.folder) for each in commands[::-1]][::-1]
+    return [Turn(each, case.folder) for each in commands]
 
 
 def measure_turns(ways, seconds):
-    """Prints the medians of both ways and their ratio."""
-    times = [[], []]
+    """Seconds of neighbouring steps: (zc run, C)."""
+    pairs = []
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        for i in (0, 1, 1, 0):
-            times[i].append(ways[i].step())
-    ran, by_c = map(statistics.median, times)
-    print(f"{len(times[0])} steps each: zc run {1e3 * ran:.1f} ms, libzc "
-          f"{1e3 * by_c:.1f} ms, ratio {by_c / ran:.4f}; of the least "
-          f"{min(times[1]) / min(times[0]):.4f}")
-    print("zc run:", *(f"{1e3 * each:.1f}" for each in times[0]))
-    print("libzc:", *(f"{1e3 * each:.1f}" for each in times[1]))
+        ran = ways[0].step()
+        by_c = [ways[1].step(), ways[1].step()]
+        pairs += [(ran, by_c[0]), (ways[0].step(), by_c[1])]
+    return pairs
+
+
+def print_turns(pairs):
+    ratios = sorted(by_c / ran for ran, by_c in pairs)
+    ran, by_c = (statistics.median(each) for each in zip(*pairs))
+    print(f"{len(pairs)} steps each: zc run {1e3 * ran:.1f} ms, libzc "
+          f"{1e3 * by_c:.1f} ms; ratio of neighbours: median "
+          f"{statistics.median(ratios):.4f}, half of them from "
+          f"{ratios[len(ratios) // 4]:.4f} to {ratios[-1 - len(ratios) // 4]:.4f}")
 
 
 def build_program(options, folder):
@@ -203,12 +212,15 @@ def run_turns(options):
         options.program = build_program(options, pathlib.Path(name))
         make = make_gpt2 if options.large else make_small
         folder = options.artifact or pathlib.Path(name) / "case"
-        ways = start_turns(Case(options, make, 0, folder))
-        try:
-            measure_turns(ways, options.turns)
-        finally:
-            for way in ways:
-                way.end()
+        case, pairs = Case(options, make, 0, folder), []
+        for number in range(options.rounds):
+            ways = start_turns(case, by_c_first=number % 2 == 1)
+            try:
+                pairs += measure_turns(ways, options.turns)
+            finally:
+                for way in ways:
+                    way.end()
+        print_turns(pairs)
 
 
 def main():
