@@ -11,18 +11,18 @@
  *
  * Errors. Every function that can fail returns a zc_status and leaves a text
  * for people in the session, which zc_last_error() returns. No function throws,
- * ends the process, changes signal handlers or writes to the terminal. Yet the
- * system ends it where memory that was planned cannot be had page by page, or
- * where another program cuts a file short in the moment of reading it; and MPI
- * does, where a launcher's other ranks do not come in time.
+ * changes signal handlers, ends the process or writes to the terminal, but
+ * where MPI's other ranks do not come in time (a line on stderr, and the end:
+ * nothing else ends MPI_Init) and where ranks share a GPU (a warning there).
+ * The system ends a process where planned memory cannot be had page by page, or
+ * where a file is cut short in the moment of reading it.
  *
  * Threads. A session is used by one thread at a time, which may be another one
- * each time; a call while another one is under way in the same session does
- * nothing and returns ZC_BUSY. Different sessions are independent: threads may
- * use them at once. The library has no state of its own beside sessions. A
- * thread that computes keeps helpers until it ends; where sessions with
- * different numbers of threads take turns on one thread, helpers are started
- * anew at each turn.
+ * each time. While a call is under way, others of that session that return a
+ * zc_status do nothing, leave no text and return ZC_BUSY; the rest must not be
+ * called. Different sessions are independent, and share mapped files and caches
+ * under locks: threads may use them at once. A thread that computes keeps
+ * helpers until it ends or takes up a session with another number of threads.
  *
  * Ranks. A session is one rank: of one, or of several that train together, in
  * processes or threads (zc_open_options: launcher, transport). Ranks open the

@@ -353,6 +353,15 @@ class Installed(ApiTest):
                      f"-Wl,-rpath,{lib}", "-o", program)
         self.check_program(program)
 
+    def test_without_a_component(self):
+        """The files of wheels do not replace those of a folder."""
+        prefix = self.folder / "whole"
+        self.command("cmake", "--install", BIN.parent, "--prefix", prefix)
+        self.assertIn("0.1.0", self.command(prefix / "bin" / "zc-run",
+                                            "--version"))
+        self.assertEqual((prefix / "lib" / "libzc.so.1").resolve().name,
+                         "libzc.so.0.1.0")
+
     def test_all_plugins_are_there(self):
         self.assertEqual(
             {path.name for path in (self.prefix / "lib" / "zc").iterdir()},

@@ -228,6 +228,10 @@ class Results(PythonTest):
         view, = session.eval(arrays, copy=False).values()
         np.testing.assert_array_equal(view, copied)
         self.assertFalse(view.flags.owndata)
+        shared = np.from_dlpack(view)
+        np.testing.assert_array_equal(shared, copied)
+        self.assertTrue(np.shares_memory(shared, view))
+        del shared
         row = view[0]
         del view
         for deed in (session.close, lambda: session.eval(arrays)):
