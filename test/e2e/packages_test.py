@@ -183,6 +183,10 @@ class RuntimeWheel(ZcTest):
             self.assertIn(f" {part} {version}: ",
                           (documents / "copyright").read_text())
             self.assertTrue((documents / "licenses" / f"{part}.txt").exists())
+        deb, = self.folder.glob("python3-zc_*.deb")
+        self.command("dpkg-deb", "-e", deb, self.folder / "control")
+        self.assertIn("/usr/lib/python3/dist-packages/zc/__pycache__",
+                      (self.folder / "control" / "prerm").read_text())
 
     def test_uninstalls(self):
         venv = self.install(self.package("runtime-wheel", "--quick"))

@@ -119,6 +119,16 @@ def _document(name, tree, version, build):
     (documents / "copyright").write_text(text)
 
 
+def _remove_compiled(tree, control):
+    """Lets the package's removal take along what Python compiles there."""
+    folders = sorted({f"/{path.parent.relative_to(tree)}/__pycache__"
+                      for path in tree.rglob("*.py")})
+    if folders:
+        script = control / "prerm"
+        script.write_text("#!/bin/sh\nset -e\nrm -rf " + " ".join(folders) + "\n")
+        script.chmod(0o755)
+
+
 def _finish(name, tree, version, place, own, build):
     _document(name, tree, version, build)
     depends, suggests = _libraries(tree, place, own)
@@ -129,6 +139,7 @@ def _finish(name, tree, version, place, own, build):
         _control(name, version, depends, suggests, size))
     if list(tree.glob("usr/lib/*.so.*")):
         (control / "triggers").write_text("activate-noawait ldconfig\n")
+    _remove_compiled(tree, control)
     for path in [tree, *tree.rglob("*")]:
         if path.is_dir():
             path.chmod(0o755)
