@@ -193,7 +193,8 @@ class Observe(ZcTest):
                       "--profile")
         shares = [int(share) for share in
                   re.findall(r" (\d+)% (?:compute|memory)", out)]
-        self.assertGreater(len(shares), 5)
+        # Which rows are from caches, or too short, depends on the machine.
+        self.assertGreater(len(shares), 2)
         self.assertLessEqual(max(shares), 100)
 
     def test_profile_of_evaluations(self):
