@@ -227,6 +227,7 @@ class Refusals(ServerTest):
                         ["--mesh", "dp=2,tp=2"], []):
             self.fails(2, ["--mesh with dp alone"], "compile", *model, *options,
                        *SERVER)
+        (self.folder / "stages").write_text("0: .*\n")
         for schedule in ("2bw", "stash"):
             self.fails(2, ["--aggregation server does not go with --schedule"],
                        "compile", *model, "--mesh", "dp=2", "--schedule",

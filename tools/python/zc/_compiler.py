@@ -13,7 +13,7 @@ PathLike = Union[str, "os.PathLike[str]"]
 # Options that may be "off": False stands for that, and True for this. With all
 # others True gives the option alone, and False leaves it out.
 SWITCHES = {"dropout": "on", "sequence-parallel": "on", "stage-replicas": "auto",
-            "verify": "on"}
+            "verify": "on", "weight-copies": "on"}
 # Options of one value that is a list of NAME=VALUE.
 JOINED = {"mesh"}
 
