@@ -1,6 +1,7 @@
 #include "compiler/Driver/DivisionProof.h"
 
 #include "compiler/Driver/LossOptions.h"
+#include "compiler/Driver/MeshOptions.h"
 #include "compiler/Driver/Phases.h"
 #include "compiler/Interpreter/Compare.h"
 #include "compiler/Interpreter/Npy.h"
@@ -98,8 +99,7 @@ static CompileOptions makeSmall(CompileOptions options) {
   options.sharesRoles = false; // each is run
   // One rank has the statistics of as many shares of the batch.
   if (options.batchNormStats == "local")
-    options.batchNormStats += "=" + std::to_string(options.getAxisSize("dp") *
-                                                   options.getAxisSize("ep"));
+    options.batchNormStats += "=" + std::to_string(countSampleShares(options));
   // A gradient that is 0 but for rounding makes a step as small.
   options.eps = std::max(options.eps, 1e-3);
   return options;
@@ -132,14 +132,10 @@ static CompileOptions makeWhole(CompileOptions options) {
   return options;
 }
 
-static int64_t countShares(const CompileOptions &options) {
-  return options.getAxisSize("dp") * options.getAxisSize("ep");
-}
-
 /// The numbers that divide dims: the size of each axis, and the products of all
 /// that together divide samples or ZeRO's units.
 static std::vector<int64_t> listDivisors(const CompileOptions &options) {
-  const int64_t samples = countShares(options);
+  const int64_t samples = countSampleShares(options);
   std::vector<int64_t> divisors;
   for (int64_t each :
        {samples, options.getAxisSize("tp"), options.getAxisSize("sp"),
@@ -324,7 +320,7 @@ private:
     ShrinkDimsPassOptions shrinking;
     llvm::append_range(shrinking.divisors, listDivisors(divided));
     if (divided.accumulate > 1)
-      shrinking.batchDivisors.push_back(countShares(divided) *
+      shrinking.batchDivisors.push_back(countSampleShares(divided) *
                                         divided.accumulate);
     manager.addPass(createShrinkDimsPass(shrinking));
     return manager.run(*forward);

@@ -2,6 +2,7 @@
 // user says of inputs, weights and outputs.
 #include "compiler/Driver/Phases.h"
 
+#include "compiler/Driver/MeshOptions.h"
 #include "compiler/Driver/PassObserver.h"
 #include "compiler/Driver/Summary.h"
 #include "compiler/Import/BatchDims.h"
@@ -33,7 +34,7 @@ LogicalResult Phases::checkLabels() {
 
 // Every rank takes as many samples of every micro-batch.
 LogicalResult Phases::checkBatch() {
-  int64_t ranks = options.getAxisSize("dp") * options.getAxisSize("ep");
+  int64_t ranks = countSampleShares(options);
   int64_t parts = ranks * options.accumulate;
   int64_t batch = summarizeModel(*module).batch;
   if (ranks == 1 || batch % parts == 0)

@@ -228,6 +228,10 @@ int64_t zc::getBucketBytes(const CompileOptions &options) {
   return int64_t(options.bucketMib.value_or(byDefault) * (1 << 20));
 }
 
+int64_t zc::countSampleShares(const CompileOptions &options) {
+  return options.getAxisSize("dp") * options.getAxisSize("ep");
+}
+
 std::vector<std::string> zc::getZeroAxes(const CompileOptions &options) {
   return {hasGroups(options) ? "dp_inner" : "dp", "ep", "sp"};
 }

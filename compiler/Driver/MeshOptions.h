@@ -22,6 +22,10 @@ int64_t getBucketBytes(const CompileOptions &options);
 /// parameters into vectors.
 bool isElementwise(const std::string &optimizer);
 
+/// The parts in which ranks divide the samples: those along tp, sp and pp see
+/// the same ones.
+int64_t countSampleShares(const CompileOptions &options);
+
 /// The axes that divide ZeRO's units.
 std::vector<std::string> getZeroAxes(const CompileOptions &options);
 

@@ -1,5 +1,7 @@
 #include "compiler/Driver/OptionRules.h"
 
+#include "compiler/Driver/MeshOptions.h"
+
 #include "llvm/ADT/ArrayRef.h"
 
 using namespace zc;
@@ -37,7 +39,7 @@ static bool addsUpOverRanks(const CompileOptions &options) {
 }
 
 static bool dividesSamples(const CompileOptions &options) {
-  return options.getAxisSize("dp") * options.getAxisSize("ep") > 1;
+  return countSampleShares(options) > 1;
 }
 
 static bool hasRanks(const CompileOptions &options) {

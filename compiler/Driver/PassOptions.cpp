@@ -18,11 +18,6 @@ using namespace zc;
 
 using llvm::StringRef;
 
-/// The ranks that have samples of their own, but for tokens.
-static int64_t countSampleParts(const CompileOptions &options) {
-  return options.getAxisSize("dp") * options.getAxisSize("ep");
-}
-
 static BuildLossPassOptions getLossOptions(const CompileOptions &options) {
   BuildLossPassOptions loss;
   loss.mode = options.mode;
@@ -42,7 +37,7 @@ static BuildLossPassOptions getLossOptions(const CompileOptions &options) {
   loss.divideSums = options.precision == "fp16";
   // "local", of the mesh's ranks, or "local=N", of N.
   if (StringRef stats = options.batchNormStats; stats.consume_front("local")) {
-    loss.statisticsShares = countSampleParts(options);
+    loss.statisticsShares = countSampleShares(options);
     if (stats.consume_front("="))
       stats.getAsInteger(10, loss.statisticsShares);
   }
@@ -192,7 +187,7 @@ static void setDivision(const CompileOptions &options, PassOptions &passes) {
   // The pass takes the rows of samples in chunks; sp leaves each rank fewer.
   if (options.getAxisSize("tp") > 1 && options.getAxisSize("sp") == 1) {
     passes.divideClasses.emplace().axis = "tp";
-    passes.divideClasses->sampleParts = countSampleParts(options);
+    passes.divideClasses->sampleParts = countSampleShares(options);
   }
   passes.dividesMessages = options.divideMessages;
   passes.collectives.gradients = options.reducePrecision;
@@ -244,7 +239,7 @@ void zc::setStages(const CompileOptions &options,
                        countInFlight(options, schedule).ofStages);
   assign.memoryBytes = options.memoryBudget;
   assign.bytesPerParameter = estimateBytesPerParameter(options);
-  assign.sampleShares = countSampleParts(options) * options.getAxisSize("sp");
+  assign.sampleShares = countSampleShares(options) * options.getAxisSize("sp");
   assign.keepsCrossing = options.recompute == "layer" ||
                          options.recompute == "sqrt" ||
                          options.recompute == "full";

@@ -1,6 +1,7 @@
 #include "compiler/Driver/PipelineOptions.h"
 
 #include "compiler/Driver/Commands.h"
+#include "compiler/Driver/MeshOptions.h"
 #include "compiler/Driver/NoFlushOptions.h"
 #include "compiler/Driver/ScheduleOptions.h"
 #include "dialects/Onnx/Location.h"
@@ -108,10 +109,8 @@ std::string zc::checkPipelineTogether(const CompileOptions &options) {
 }
 
 double zc::estimateBytesPerParameter(const CompileOptions &options) {
-  double shares =
-      options.zeroGroup > 0
-          ? double(options.zeroGroup)
-          : double(options.getAxisSize("dp") * options.getAxisSize("ep"));
+  double shares = double(options.zeroGroup > 0 ? options.zeroGroup
+                                               : countSampleShares(options));
   auto divided = [&](double bytes, int64_t fromStage) {
     return options.zero >= fromStage ? bytes / shares : bytes;
   };

@@ -1,5 +1,7 @@
 #include "compiler/Driver/Summary.h"
 
+#include "compiler/Driver/MeshOptions.h"
+
 #include "compiler/Export/Inspect.h"
 #include "compiler/Import/OperatorRoles.h"
 #include "compiler/Import/ParameterRule.h"
@@ -288,10 +290,7 @@ void zc::printSummary(const Summary &summary, const CompileOptions &options,
                         summary.drawnTensors == 1 ? "" : "s", options.init);
   if (summary.batch) {
     os << "zc: batch of " << summary.batch;
-    // The samples of one rank: those along tp see the same ones.
-    const int64_t shares =
-        options.getAxisSize("dp") * options.getAxisSize("ep");
-    if (shares > 1)
+    if (const int64_t shares = countSampleShares(options); shares > 1)
       os << " in all, " << summary.batch / shares << " a rank";
     os << '\n';
   }

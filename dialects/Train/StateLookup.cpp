@@ -2,6 +2,7 @@
 #include "dialects/Train/StateLookup.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
@@ -29,6 +30,16 @@ StateOp findState(Value value) {
   return program ? findState(program, program.getArgAttr(
                                           argument.getArgNumber(), kStateAttr))
                  : StateOp();
+}
+
+DenseElementsAttr findConstant(Value value) {
+  DenseElementsAttr data;
+  if (matchPattern(value, m_Constant(&data)))
+    return data;
+  StateOp state = findState(value);
+  if (!state || state.getKind() != kConstant || !state.getValue())
+    return nullptr;
+  return dyn_cast<DenseElementsAttr>(*state.getValue());
 }
 
 } // namespace zc::train

@@ -13,6 +13,10 @@ StateOp findState(mlir::Operation *inside, mlir::Attribute symbol);
 /// The state that a value is as an argument of its program; null for others.
 StateOp findState(mlir::Value value);
 
+/// The elements of a constant, or of the constant state that a value is as an
+/// argument of its program; null for others.
+mlir::DenseElementsAttr findConstant(mlir::Value value);
+
 } // namespace zc::train
 
 #endif // ZC_DIALECTS_TRAIN_STATELOOKUP_H

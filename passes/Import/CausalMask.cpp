@@ -3,7 +3,7 @@
 
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/StateLookup.h"
-#include "mlir/IR/Matchers.h"
+#include "passes/Import/MaskParts.h"
 
 using namespace mlir;
 using namespace zc;
@@ -14,11 +14,9 @@ static RankedTensorType typeOf(Value value) {
 }
 
 std::optional<double> zc::splatNumber(Value value) {
-  DenseElementsAttr constant;
-  if (!matchPattern(value, m_Constant(&constant)) || !constant.isSplat() ||
-      !isa<FloatType>(constant.getElementType()))
-    return std::nullopt;
-  return constant.getSplatValue<APFloat>().convertToDouble();
+  return isa<FloatType>(getElementTypeOrSelf(value.getType()))
+             ? matchNumber(value)
+             : std::nullopt;
 }
 
 bool zc::hides(Value value) {
@@ -85,7 +83,7 @@ MaskKind CausalMasks::classify(Value value) {
     return MaskKind::Other;
   while (auto view = value.getDefiningOp<ReshapeOp>())
     value = view.getInput();
-  DenseElementsAttr data = constantData(value);
+  DenseElementsAttr data = findConstant(value);
   if (!data)
     return classifyComputed(value);
   if (!isa<FloatType>(data.getElementType()) &&
@@ -135,7 +133,7 @@ std::optional<int64_t> CausalMasks::countedDim(Value value) {
   if (auto iota = spread.value.getDefiningOp<IotaOp>();
       iota && iota.getStride() == 1)
     return spread.dims.front();
-  DenseElementsAttr data = constantData(spread.value);
+  DenseElementsAttr data = findConstant(spread.value);
   ArrayRef<int64_t> shape = typeOf(spread.value).getShape();
   auto longest = std::max_element(shape.begin(), shape.end());
   if (!data || !isa<IntegerType>(data.getElementType()) || shape.empty() ||
@@ -146,15 +144,4 @@ std::optional<int64_t> CausalMasks::countedDim(Value value) {
     if (element != next++)
       return std::nullopt;
   return spread.dims[size_t(longest - shape.begin())];
-}
-
-/// The elements of a constant, or of the constant state an argument is.
-DenseElementsAttr CausalMasks::constantData(Value value) {
-  DenseElementsAttr data;
-  if (matchPattern(value, m_Constant(&data)))
-    return data;
-  StateOp state = findState(value);
-  if (!state || state.getKind() != kConstant || !state.getValue())
-    return nullptr;
-  return dyn_cast<DenseElementsAttr>(*state.getValue());
 }

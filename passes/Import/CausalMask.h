@@ -43,7 +43,6 @@ public:
 private:
   MaskKind classifyComputed(mlir::Value value);
   static std::optional<int64_t> countedDim(mlir::Value value);
-  static mlir::DenseElementsAttr constantData(mlir::Value value);
 
   llvm::DenseMap<mlir::Attribute, MaskKind> masks;
 };

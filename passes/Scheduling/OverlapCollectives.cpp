@@ -85,10 +85,6 @@ private:
 
 } // namespace
 
-static bool isCollective(FusedOp op) {
-  return op.getLibrary() == StringRef(kCollectiveLibrary);
-}
-
 /// Whether the backward fetches or computes again what the forward let go of.
 static bool isOfBackward(FusedOp op) {
   return llvm::any_of(op.getBody().front(), [](Operation &inner) {

@@ -209,11 +209,10 @@ Value ProgramConverter::makeWorkspace(FusedOp op) {
     return {};
   auto bytes = MemRefType::get({static_cast<int64_t>(op.getWorkspaceBytes())},
                                builder.getIntegerType(8, /*isSigned=*/false));
-  bool isCollective = op.getLibrary() == StringRef(kCollectiveLibrary);
   return sched::AllocOp::create(
       builder, op.getLoc(), bytes,
-      builder.getStringAttr(isCollective ? sched::kCommunication
-                                         : sched::kWorkspace),
+      builder.getStringAttr(isCollective(op) ? sched::kCommunication
+                                             : sched::kWorkspace),
       /*offset=*/nullptr);
 }
 

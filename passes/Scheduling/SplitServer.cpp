@@ -16,14 +16,9 @@ namespace zc {
 
 namespace {
 
-bool isCollective(Operation &op) {
-  auto region = dyn_cast<FusedOp>(op);
-  return region && region.getLibrary() == StringRef(kCollectiveLibrary);
-}
-
 /// The broadcast of what the server has computed that `region` is; or null.
 dist::BroadcastOp getServed(FusedOp region) {
-  if (!isCollective(*region))
+  if (!isCollective(region))
     return {};
   auto sent = dyn_cast<dist::BroadcastOp>(region.getBody().front().front());
   return sent && sent->hasAttr(dist::kServerAttr) ? sent : dist::BroadcastOp();
@@ -59,7 +54,8 @@ public:
         llvm::map_to_vector(program.getBody().front().without_terminator(),
                             [](Operation &op) { return &op; });
     for (Operation *op : llvm::reverse(ops))
-      if (op->use_empty() && !isCollective(*op))
+      if (auto region = dyn_cast<FusedOp>(op);
+          op->use_empty() && !(region && isCollective(region)))
         op->erase();
     eraseUnusedArguments(program);
   }
@@ -94,8 +90,8 @@ struct SplitServer : public impl::SplitServerPassBase<SplitServer> {
       return;
     auto whole = llvm::map_to_vector(*module.getBody(),
                                      [](Operation &op) { return &op; });
-    ModuleOp server = addRole(whole, 0), workers = addRole(whole, 1);
-    (void)server;
+    addRole(whole, 0); // the server does all
+    ModuleOp workers = addRole(whole, 1);
     for (auto program : workers.getOps<func::FuncOp>())
       Worker(program).run();
     dropStates(workers);

@@ -90,8 +90,12 @@ bool mayShare(FusedOp op, ArrayRef<unsigned> operands, unsigned result) {
       operands, [&](unsigned operand) { return hasPair(op, operand, result); });
 }
 
+bool isCollective(FusedOp op) {
+  return op.getLibrary() == StringRef(kCollectiveLibrary);
+}
+
 bool isAmongRoles(FusedOp op) {
-  if (op.getLibrary() != StringRef(kCollectiveLibrary))
+  if (!isCollective(op))
     return false;
   auto inner = cast<dist::CollectiveOpInterface>(op.getBody().front().front());
   return llvm::any_of(inner.getAxes().getAsRange<StringAttr>(),

@@ -24,6 +24,9 @@ inline constexpr llvm::StringLiteral kPrefetchedAttr = "train.prefetched";
 /// space while nothing uses them (array<i64>).
 inline constexpr llvm::StringLiteral kOffloadedResultsAttr = "train.offloaded";
 
+/// Whether a fused op is a collective.
+bool isCollective(train::FusedOp op);
+
 /// The fused op's result or the argument that `value` is a view of.
 mlir::Value getTensorRoot(mlir::Value value);
 

@@ -10,7 +10,6 @@
 #include "passes/Sequence/MaskNumbers.h"
 
 #include "dialects/Train/StateLookup.h"
-#include "mlir/IR/Matchers.h"
 #include "passes/Sequence/TokenDims.h"
 
 #include <cmath>
@@ -43,7 +42,7 @@ public:
     auto type = dyn_cast<RankedTensorType>(value.getType());
     if (!type || depth == 0)
       return {};
-    if (DenseElementsAttr data = findData(value))
+    if (DenseElementsAttr data = findConstant(value))
       return readData(data);
     Operation *op = value.getDefiningOp();
     if (!op)
@@ -61,16 +60,6 @@ public:
   }
 
 private:
-  static DenseElementsAttr findData(Value value) {
-    DenseElementsAttr data;
-    if (matchPattern(value, m_Constant(&data)))
-      return data;
-    StateOp state = findState(value);
-    if (!state || state.getKind() != kConstant || !state.getValue())
-      return nullptr;
-    return dyn_cast<DenseElementsAttr>(*state.getValue());
-  }
-
   static Numbers readData(DenseElementsAttr data) {
     MaskNumbers numbers;
     if (!isa<FloatType>(data.getElementType()))
