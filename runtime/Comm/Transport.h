@@ -21,6 +21,7 @@ struct Note {
     Failed, // the sender has failed, and says why where its user sees it
     Ask,    // whom do you wait for?
     Answer, // for `value`, or for nobody: -1
+    Told,   // the sender, which had failed, has told its user why
   };
   Kind kind = Failed;
   int32_t from = 0;

@@ -78,10 +78,30 @@ Status World::agree(const Status &mine, std::vector<int64_t> *largest,
   return told[1] ? mine.withContext(strCat("rank ", theRank)) : mine;
 }
 
-void World::tellOthers() {
+void World::tellOthers(Note::Kind kind) {
   for (int peer = 0; peer < theSize; ++peer)
     if (peer != theRank)
-      transport->sendNote(peer, {Note::Failed, theRank, 0});
+      transport->sendNote(peer, {kind, theRank, 0});
+}
+
+void World::tellTold() { tellOthers(Note::Told); }
+
+bool World::awaitTold(milliseconds limit) {
+  if (theSize == 1)
+    return true;
+  const Clock::time_point end = Clock::now() + limit;
+  while (true) {
+    uint64_t ticket = transport->ticket();
+    readNotes();
+    {
+      std::lock_guard<std::mutex> lock(mutex);
+      if (isTold)
+        return true;
+    }
+    if (Clock::now() >= end)
+      return false;
+    transport->pause(ticket);
+  }
 }
 
 Status World::fail(const Status &mine) {
@@ -91,7 +111,7 @@ Status World::fail(const Status &mine) {
       return mustTell || theSize == 1 ? mine : cancelled();
     failed = mustTell = true;
   }
-  tellOthers();
+  tellOthers(Note::Failed);
   return theSize > 1 ? mine.withContext(strCat("rank ", theRank)) : mine;
 }
 
@@ -106,6 +126,9 @@ void World::readNotes() {
     switch (note->kind) {
     case Note::Failed:
       failed = true;
+      break;
+    case Note::Told:
+      isTold = true;
       break;
     case Note::Answer:
       answers[note->from] = note->value;

@@ -97,6 +97,14 @@ public:
   /// Whether this rank or another has failed, as far as it is known here.
   bool hasFailed();
 
+  /// A launcher such as mpirun ends all processes when the first one fails:
+  /// the one that knows why must have told the user before any of them goes.
+  /// The rank whose failure it was calls tellTold() when it has, the others
+  /// awaitTold(), which waits for `limit` at most, since the one that knows may
+  /// have died meanwhile. Returns whether it came.
+  void tellTold();
+  bool awaitTold(std::chrono::milliseconds limit);
+
   /// Sends and receives at once, through a channel; for groups.
   Status exchange(const std::vector<Transfer> &transfers, uint32_t channel);
 
@@ -120,7 +128,7 @@ private:
   Status wait(Pending &pending);
   Status look(Pending &pending);
   void readNotes();
-  void tellOthers();
+  void tellOthers(Note::Kind kind);
   Status peerGone(const Status &why);
   Status timedOut(int peer, const char *doing);
   Status timedOutTogether();
@@ -138,6 +146,7 @@ private:
   std::mutex mutex;           // of what follows
   bool failed = false;        // here or elsewhere: all know
   bool mustTell = false;      // what has failed
+  bool isTold = false;        // to the user, by another rank
   std::multiset<int> waiting; // who is waited for, by any thread
   std::map<int, int> answers; // of ranks that were asked
   size_t posted = 0;          // messages under way

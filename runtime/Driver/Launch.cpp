@@ -18,6 +18,8 @@ namespace zc {
 
 // How long ranks that are threads may take to end once one has failed.
 static constexpr std::chrono::seconds kGrace(2);
+// For a rank that failed to tell the user why, before the others go.
+static constexpr std::chrono::seconds kLastWord(5);
 
 struct Rank::Shared {
   std::mutex mutex;
@@ -212,6 +214,19 @@ private:
 
 } // namespace
 
+/// Lets the rank that knows why the run failed tell it before any process goes.
+static Result<int> tellFirst(World &world, Result<int> result) {
+  if (result.ok() || world.size() == 1)
+    return result;
+  if (result.status().code() == StatusCode::Cancelled) {
+    world.awaitTold(kLastWord);
+    return result;
+  }
+  logError(result.status().message());
+  world.tellTold();
+  return Status(StatusCode::Cancelled, "the user has been told");
+}
+
 Result<int> launch(const LaunchOptions &options, const Body &body) {
   if (options.sandbox)
     closeInherited(*options.sandbox);
@@ -223,8 +238,8 @@ Result<int> launch(const LaunchOptions &options, const Body &body) {
   ZC_ASSIGN_OR_RETURN(auto transport, connectToLauncher(options.timeout));
   World world(std::move(transport));
   if (Status shut = enterSandbox(options); !shut.ok())
-    return world.fail(shut);
-  return runOne(world, options, shareOf(options), body);
+    return tellFirst(world, world.fail(shut));
+  return tellFirst(world, runOne(world, options, shareOf(options), body));
 }
 
 } // namespace zc

@@ -132,6 +132,28 @@ TEST_P(Messages, TheFailureOfOneEndsTheWaiting) {
   }
 }
 
+TEST_P(Messages, TheOneThatKnowsTellsTheUserFirst) {
+  for (bool tells : {false, true}) {
+    std::atomic<bool> isTold{false};
+    auto statuses = run([&](World &world) -> Status {
+      if (world.rank() == 1) {
+        Status status = world.fail(Status(StatusCode::IoError, "no space"));
+        std::this_thread::sleep_for(Milliseconds(100));
+        isTold = true;
+        if (tells)
+          world.tellTold();
+        return status;
+      }
+      Status status = world.all().barrier();
+      EXPECT_EQ(world.awaitTold(Milliseconds(tells ? 20000 : 10)), tells);
+      EXPECT_TRUE(isTold || !tells);
+      return status;
+    });
+    EXPECT_EQ(statuses[0].code(), StatusCode::Cancelled)
+        << statuses[0].message();
+  }
+}
+
 TEST_P(Messages, OnesOfOtherSizesAreTold) {
   auto statuses = run([](World &world) -> Status {
     std::vector<char> bytes(world.rank() == 0 ? 8 : 12);
