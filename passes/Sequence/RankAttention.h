@@ -33,6 +33,8 @@ struct Block {
 struct Rows {
   Value result; // as wide as kernels compute
   Value logSumExp;
+  /// With a mask: how many keys count if a query sees none.
+  Value count = Value();
 };
 
 /// The base of forward and backward.
@@ -87,6 +89,12 @@ protected:
   /// The columns of a mask [batch, heads, queries, all keys] that belong to the
   /// block that has gone `turns` ranks far; they differ from rank to rank.
   Value columnsOf(Value mask, int64_t turns);
+
+  /// How many of a block's keys count alike for queries that see none, as
+  /// `like`, log sum exps: those that the largest number hides that the mask
+  /// `all`, of all keys, has for a query. Under a mask of keys alone, a 1 for
+  /// every block.
+  Value countHidden(Value block, Value all, Value like);
 
   /// Whether the block that has gone `turns` ranks far began at a rank before
   /// this one, and not behind it.
