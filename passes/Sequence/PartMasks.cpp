@@ -268,7 +268,7 @@ LogicalResult partMasks(func::FuncOp program) {
     if (op.getMask() && hasMaskOfQueries(op) && !hidesAlike(op))
       return op->emitError(
           "has a mask of queries and keys that no ring of ranks adds up: it "
-          "may hide all keys of a query, and not by one number of at most "
+          "may hide all keys of a query, and not by numbers of at most "
           "-1e30; --sp-attention gather and ulysses divide it");
   return success();
 }

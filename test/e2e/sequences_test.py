@@ -309,7 +309,12 @@ class Sequences(ZcTest):
                 ("large_gpt.py", {}, ("--precision", "bf16", "--cpu-arch",
                                       "x86-64-v3"), ("tp=2",)),
                 ("large_llama.py", {"key_heads": 4, "inner": 320},
-                 ("--precision", "bf16"), ("tp=2",))):
+                 ("--precision", "bf16"), ("tp=2",)),
+                # Queries that share keys, in groups of ranks' or of all.
+                ("large_llama.py", {"key_heads": 2, "inner": 320},
+                 ("--precision", "bf16"), ("tp=2",)),
+                ("large_llama.py", {"key_heads": 1, "inner": 320},
+                 (), ("tp=4",))):
             whole = self.kept(script, "tp=1", *options, **sizes)
             for mesh in divided:
                 mode = (("--sp-attention", "ring") if mesh == "sp=4" else
