@@ -35,6 +35,7 @@ class SequenceMasks(SequenceCase):
                 self.compare(mask=mask, meshes=[
                     ("sp=4", "ring=zigzag"), ("sp=4", "ring=contiguous"),
                     ("sp=2", "ring=zigzag"), ("sp=2", "gather"),
+                    ("sp=4", "auto"), ("sp=2", "auto"),
                     ("sp=2", "ulysses"), ("dp=2,sp=2", "ring"),
                     ("tp=2,sp=2", "ring"), ("pp=2,sp=2", "ring")],
                              options=("--accumulate", 2))

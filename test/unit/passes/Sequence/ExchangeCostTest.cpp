@@ -106,5 +106,14 @@ TEST_F(ExchangeCostTest, ACausalMaskLeavesHalfABlockToHideBehind) {
   EXPECT_LT(estimateExchange(op, {4}).ring, causal);
 }
 
+TEST_F(ExchangeCostTest, MasksOfKeysAloneAddNoSums) {
+  // Of queries that see no key ranks add up means and products; an attention
+  // that has no mask of queries has none.
+  Operation *op = parse(512, 8);
+  ASSERT_TRUE(op);
+  EXPECT_EQ(estimateExchange(op, {4}, /*comesApart=*/true).ring,
+            estimateExchange(op, {4}).ring);
+}
+
 } // namespace
 } // namespace zc
