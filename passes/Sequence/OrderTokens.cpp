@@ -179,6 +179,9 @@ private:
 
   std::string findObstacle(AttentionOp op) const {
     int64_t count = op.getQuery().getType().getDimSize(kTokens);
+    if (!op.getCausal() && hasMaskOfQueries(op))
+      return "an attention has a mask of queries and keys that does not come "
+             "apart in a causal one and one of keys";
     if (!op.getCausal())
       return "an attention is not causal: its work is even as it is";
     if (hasMaskOfQueries(op))
