@@ -35,9 +35,8 @@ public:
       const double width = double(query.getDimSize(3));
       const double samples =
           queryElements / double(query.getDimSize(kTokens)) / width;
-      const double values =
-          double(cast<RankedTensorType>(op->getOperand(2).getType())
-                     .getDimSize(3));
+      const double values = double(
+          cast<RankedTensorType>(op->getOperand(2).getType()).getDimSize(3));
       summedBytes = 4 * samples * (width + values + width * values);
     }
   }

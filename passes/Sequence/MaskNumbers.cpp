@@ -163,9 +163,8 @@ std::optional<double> MaskNumbers::findHidden() const {
 }
 
 bool MaskNumbers::isFar() const {
-  return llvm::all_of(single, [](double number) {
-    return isNear(number) || number <= kFar;
-  });
+  return llvm::all_of(
+      single, [](double number) { return isNear(number) || number <= kFar; });
 }
 
 std::optional<MaskNumbers> findMaskNumbers(Value mask) {

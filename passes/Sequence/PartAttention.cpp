@@ -101,9 +101,9 @@ private:
         compare(builder, loc, "lt", most, number(most, kAllHidden)),
         compare(builder, loc, "ge", least, number(least, -kSeesNothing)));
     // Keys of later blocks may be hidden by a larger number: none counts here.
-    Value all = MaxOp::create(
-        builder, loc, AddOp::create(builder, loc, a.count, b.count),
-        number(most, 1));
+    Value all = MaxOp::create(builder, loc,
+                              AddOp::create(builder, loc, a.count, b.count),
+                              number(most, 1));
     auto share = [&](Value other, Value count) -> Value {
       return SelectOp::create(builder, loc, other.getType(), hidden,
                               DivOp::create(builder, loc, count, all), other);

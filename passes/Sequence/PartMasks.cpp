@@ -73,8 +73,8 @@ public:
   }
 
 private:
-  /// The one number that hides keys, if there is a mask of queries and keys, and
-  /// its others are all 0.
+  /// The one number that hides keys, if there is a mask of queries and keys,
+  /// and its others are all 0.
   std::optional<double> findHidden() {
     if (!op.getMask() || op.getCausal() || !hasMaskOfQueries(op) ||
         !hasKeysOfQueries(op))

@@ -74,9 +74,8 @@ Value PartAttention::countHidden(Value block, Value all, Value like) {
     return number(like, 1);
   ArrayRef<int64_t> shape = shapeOf(block);
   ArrayRef<int64_t> rows = shape.drop_back();
-  Value largest =
-      ReduceOp::create(builder, loc, withShape(all.getType(), rows), "max", all,
-                       ArrayRef<int64_t>{kMaskKeys});
+  Value largest = ReduceOp::create(builder, loc, withShape(all.getType(), rows),
+                                   "max", all, ArrayRef<int64_t>{kMaskKeys});
   Value isLargest = compare(builder, loc, "eq", block,
                             broadcast(builder, loc, largest, shape, {0, 1, 2}));
   auto type = withShape(like.getType(), shape);

@@ -110,15 +110,6 @@ protected:
         SelectOp::create(builder, loc, onTrue.getType(), all, onTrue, onFalse));
   }
 
-  /// One number where a condition holds, else another, of the type of `like`.
-  /// Quotients of such numbers are computed where they are needed: constants of
-  /// them would be rounded.
-  Value chooseNumber(Value condition, Value like, double onTrue,
-                     double onFalse) {
-    return SelectOp::create(builder, loc, like.getType(), condition,
-                            number(like, onTrue), number(like, onFalse));
-  }
-
   Value number(Value like, double value) {
     return splat(builder, loc, like.getType(), value);
   }

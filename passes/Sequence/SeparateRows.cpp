@@ -87,8 +87,8 @@ private:
 /// The dim that a reshape merges with the samples in front of it: dims of 1, as
 /// of a group of queries, may stand between.
 static int64_t sizeBehindSamples(ArrayRef<int64_t> shape) {
-  auto found = llvm::find_if(shape.drop_front(),
-                             [](int64_t size) { return size != 1; });
+  auto found =
+      llvm::find_if(shape.drop_front(), [](int64_t size) { return size != 1; });
   return found == shape.end() ? 1 : *found;
 }
 

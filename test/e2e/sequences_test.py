@@ -79,7 +79,7 @@ class Sequences(ZcTest):
 
     def test_what_a_ring_sends_beside_padding(self):
         # Keys and values as above. The mask of keys is one for all layers: it
-        # goes p - 1 turns in each pass. Of queries that see no key ranks sum up
+        # goes p - 1 turns in each pass. For queries that see no key ranks sum up
         # the means of keys and of values and their product, 6 by 6 a head, and
         # the gradients of these.
         model = FIXTURES / "attentions" / "padded" / "model.onnx"

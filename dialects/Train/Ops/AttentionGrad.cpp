@@ -67,8 +67,8 @@ void buildOuterSum(OpBuilder &builder, Location loc, Value weights, Value row,
 }
 
 /// Whether a log sum exp is one of numbers that hide all keys, in which its
-/// scores are lost: it has lost the log of their sum, too. Of parts of the keys
-/// some may be hidden by minus infinity, and count nothing.
+/// scores are lost: it has lost the log of their sum, too. A part of the keys
+/// may be hidden by minus infinity, and counts nothing.
 Value buildHidden(OpBuilder &builder, Location loc, Value sum, Value largest) {
   ScalarBuilder s(builder, loc);
   auto compare = [&](arith::CmpFPredicate predicate, Value value, double to) {

@@ -268,7 +268,8 @@ TEST(AttentionPrimitive, InBFloat16GivesTheSameBitsWithAnyThreads) {
 }
 
 // A mask per sample and query: some keys hidden, for some queries all of them,
-// by minus infinity or by numbers in which the scores are lost, also by several.
+// by minus infinity or by numbers in which the scores are lost, also by
+// several.
 TEST(AttentionPrimitive, AddsAMask) {
   setTeamSize(kThreads);
   AttentionSpec spec{false, 2, 70, 150, 3, 20, 0.3, false};

@@ -107,8 +107,8 @@ TEST_F(ExchangeCostTest, ACausalMaskLeavesHalfABlockToHideBehind) {
 }
 
 TEST_F(ExchangeCostTest, MasksOfKeysAloneAddNoSums) {
-  // Of queries that see no key ranks add up means and products; an attention
-  // that has no mask of queries has none.
+  // Ranks add up means and products for queries that see no key. All see some
+  // where no mask is of queries.
   Operation *op = parse(512, 8);
   ASSERT_TRUE(op);
   EXPECT_EQ(estimateExchange(op, {4}, /*comesApart=*/true).ring,
