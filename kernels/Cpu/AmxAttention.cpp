@@ -304,11 +304,8 @@ private:
     float *row = scores + at;
     scaleRow(row, query, valid);
     float sum = head.logSumExp[query];
-    if (head.mask.data && sum < kAllHidden) { // all keys count alike
-      sum = __builtin_logf(static_cast<float>(head.keys));
-      for (int64_t i = 0; i < valid; ++i)
-        row[i] = 0;
-    }
+    if (head.mask.data && sum < kAllHidden)
+      sum = takeHidden(head, query, 0, valid, row);
     float delta =
         dot(head.out.data + query * head.out.stride,
             head.outGrad.data + query * head.outGrad.stride, head.width);

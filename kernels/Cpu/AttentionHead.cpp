@@ -234,14 +234,13 @@ struct Backward {
   }
 
   /// Scores of a query and a block of keys with the mask; where it hides all
-  /// keys alike, so that each counts 1 / keys, logs of that.
+  /// keys by finite numbers, what it says of them, with the log of its sum.
   void maskRow(float *scores, int64_t query, int64_t key, float &sum) const {
     int64_t keys = least(kBlock, head.keys - key);
-    addTo(scores, head.mask.data + query * head.mask.stride + key, keys);
-    if (sum >= kAllHidden)
-      return;
-    sum = __builtin_logf(static_cast<float>(head.keys));
-    fill(scores, 0, keys, 0);
+    if (sum < kAllHidden)
+      sum = takeHidden(head, query, key, keys, scores);
+    else
+      addTo(scores, head.mask.data + query * head.mask.stride + key, keys);
   }
 
   void addPair(int64_t query, int64_t key, bool first) {

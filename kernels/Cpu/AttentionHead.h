@@ -19,7 +19,7 @@ using HeadRows = HeadRowsOf<float>;
 
 /// In place of a log sum exp: of a query that a mask hides all keys of by minus
 /// infinity, and the largest where it does so by finite numbers, in which the
-/// scores are lost: then all keys count alike.
+/// scores are lost.
 constexpr float kNothingSeen = 3.402823466e38f, kAllHidden = -1e8f;
 
 /// The forward reads q, k, v and writes out and, unless null, logSumExp; the
@@ -107,6 +107,37 @@ static inline int64_t countSeen(const Head &head, int64_t query,
       most = seen > most ? seen : most;
     }
   return most;
+}
+
+static inline float maskNumber(float number) { return number; }
+static inline float maskNumber(uint16_t bits) { // of bfloat16
+  uint32_t wide = static_cast<uint32_t>(bits) << 16;
+  float number;
+  __builtin_memcpy(&number, &wide, sizeof(number));
+  return number;
+}
+
+/// Where finite numbers of a mask hide all keys of a query, scores are lost in
+/// them and the mask alone says which keys count: all where it is one number,
+/// and else those of the largest. Sets `logs` to logs of what `keys` keys from
+/// `key` on count, but for the sum of all keys', and returns the log of that.
+template <typename Head>
+static inline float takeHidden(const Head &head, int64_t query, int64_t key,
+                               int64_t keys, float *logs) {
+  const float infinity = __builtin_inff();
+  const auto *mask = head.mask.data + query * head.mask.stride;
+  const int64_t seen = countSeen(head, query);
+  float largest = -infinity, sum = 0;
+  for (int64_t i = 0; i < seen; ++i) {
+    const float number = maskNumber(mask[i]);
+    largest = number > largest ? number : largest;
+  }
+  const bool counts = largest != -infinity; // or another part's keys do
+  for (int64_t i = 0; i < seen && counts; ++i)
+    sum += __builtin_expf(maskNumber(mask[i]) - largest);
+  for (int64_t i = 0; i < keys; ++i)
+    logs[i] = counts ? maskNumber(mask[key + i]) - largest : -infinity;
+  return counts ? __builtin_logf(sum) : 0;
 }
 
 using AttentionFunction = void (*)(const AttentionHead &);

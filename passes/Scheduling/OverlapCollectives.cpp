@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/Dist/DistDialect.h"
 #include "dialects/Sched/SchedDialect.h"
+#include "passes/Analysis/ForwardOps.h"
 #include "passes/Scheduling/Passes.h"
 #include "passes/Scheduling/TrainProgram.h"
 #include "passes/Target/Target.h"
@@ -255,23 +256,30 @@ int64_t Overlap::countGrowth(unsigned index) const {
   return bytes;
 }
 
-/// The ops that make kept values of the forward larger (16 bits that become 32,
-/// zeros behind the elements) where the backward reads it: products stand
-/// between what they read and themselves. Before their turn there would be more
-/// to keep.
+/// The ops of the backward that make kept values of the forward larger (16 bits
+/// that become 32, zeros behind the elements): products stand between what they
+/// read and themselves. Before their turn there would be more to keep. Values
+/// that the backward computes itself may become larger as soon as they can.
 std::vector<bool> Overlap::findLateGrowth() const {
+  const DenseSet<Operation *> forward = findForwardOps(program);
   std::vector<int> producer(nodes.size(), -1);
-  for (unsigned index = 0; index < nodes.size(); ++index)
-    for (unsigned reader : nodes[index].successors)
-      producer[reader] = std::max(producer[reader], int(index));
+  std::vector<bool> isKept(nodes.size(), true); // it, or what it is made of
   std::vector<bool> found(nodes.size());
   int block = -1; // the last one before
   for (unsigned index = 0; index < nodes.size(); ++index) {
-    const bool takesTime = isBlock(nodes[index].op);
-    found[index] = !takesTime && producer[index] >= 0 &&
+    const Node &node = nodes[index];
+    const bool takesTime = isBlock(node.op);
+    const bool isOfForward = forward.contains(node.op);
+    if (!isOfForward && takesTime)
+      isKept[index] = false;
+    found[index] = !isOfForward && isKept[index] && producer[index] >= 0 &&
                    producer[index] < block && countGrowth(index) > 0;
-    if (takesTime && !nodes[index].isCollective)
+    if (takesTime && !node.isCollective)
       block = int(index);
+    for (unsigned reader : node.successors) {
+      producer[reader] = std::max(producer[reader], int(index));
+      isKept[reader] = isKept[reader] && isKept[index];
+    }
   }
   return found;
 }

@@ -82,6 +82,10 @@ private:
     SampleDims samples = findSampleDims(program);
     Axes batchAxes = findBatchAxes(program);
     forward = findForwardOps(program);
+    lastOfForward = nullptr;
+    for (Operation &op : program.getBody().front())
+      if (forward.contains(&op))
+        lastOfForward = &op;
     llvm::SetVector<Operation *> found;
     SmallVector<AddOp> sums;
     for (AddOp op : program.getOps<AddOp>())
@@ -271,8 +275,31 @@ private:
       forwards.append(backwards);
       backwards.clear();
     }
+    for (OpOperand *use : backwards)
+      moveToReaders(use->getOwner());
     gatherFor(forwards, value, layout, "forward");
     gatherFor(backwards, value, layout, "backward");
+  }
+
+  /// Moves what the backward alone reads, but stands among the ops of the
+  /// forward as the reshape that a product had in common with its gradient,
+  /// to its first reader: what it reads would be kept from there on.
+  void moveToReaders(Operation *op) {
+    if (!isInForward(op))
+      return;
+    for (Operation *user : op->getUsers())
+      moveToReaders(user);
+    Operation *first = nullptr;
+    for (Operation *user : op->getUsers())
+      if (!first || user->isBeforeInBlock(first))
+        first = user;
+    if (first)
+      op->moveBefore(first);
+  }
+
+  bool isInForward(Operation *op) const {
+    return !isForward(op) && lastOfForward &&
+           op->isBeforeInBlock(lastOfForward);
   }
 
   void gatherFor(ArrayRef<OpOperand *> uses, Value value, const Layout &layout,
@@ -354,6 +381,7 @@ private:
   int64_t count = 0;
   int64_t oddTokens = 0; // of a residual, that ranks cannot divide
   DenseSet<Operation *> forward;
+  Operation *lastOfForward = nullptr;
 };
 
 } // namespace

@@ -16,7 +16,7 @@ namespace {
 /// The sizes that both ways depend on, of one rank of tp.
 class Attention {
 public:
-  Attention(Operation *op, const AttentionParts &parts)
+  Attention(Operation *op, const AttentionParts &parts, bool comesApart)
       : rates(getTarget(op).rates()), ranks(double(parts.tokens)) {
     auto query = cast<RankedTensorType>(op->getOperand(0).getType());
     auto key = cast<RankedTensorType>(op->getOperand(1).getType());
@@ -30,7 +30,15 @@ public:
         double(numElements(
             RepeatedOperand(op->getOperand(1)).getSource().getType())) /
         heads * elementBytes;
-    causal = op->hasAttr("causal");
+    causal = comesApart || op->hasAttr("causal");
+    if (comesApart) {
+      const double width = double(query.getDimSize(3));
+      const double samples =
+          queryElements / double(query.getDimSize(kTokens)) / width;
+      const double values = double(
+          cast<RankedTensorType>(op->getOperand(2).getType()).getDimSize(3));
+      summedBytes = 4 * samples * (width + values + width * values);
+    }
   }
 
   double secondsOfHeads() const {
@@ -49,7 +57,8 @@ public:
     // hands the gradients on, too. Their last turn is home, behind all blocks.
     const double forward = std::max(0.0, send(2) - block);
     const double backward = std::max(0.0, send(4) - 2.5 * block);
-    return turns * (forward + backward + secondsOfSums()) + send(2);
+    return turns * (forward + backward + secondsOfSums()) + send(2) +
+           secondsOfBlind();
   }
 
 private:
@@ -66,25 +75,36 @@ private:
     return 3 * 4 * elements / ranks / rates.bytes;
   }
 
+  /// The means of all keys and of all values, and the sum of their products, go
+  /// to all ranks, and so do the gradients of these.
+  double secondsOfBlind() const {
+    if (summedBytes == 0)
+      return 0;
+    return 2 * (3 * rates.link.seconds +
+                2 * summedBytes * (ranks - 1) / ranks / rates.link.bytes);
+  }
+
   const MachineRates &rates;
+  double summedBytes = 0; // for queries that see no key
   double ranks, elementBytes, queryElements, keyElements, flops, handedOnBytes;
   bool causal;
 };
 
 } // namespace
 
-ExchangeSeconds estimateExchange(Operation *op, const AttentionParts &parts) {
-  Attention attention(op, parts);
+ExchangeSeconds estimateExchange(Operation *op, const AttentionParts &parts,
+                                 bool comesApart) {
+  Attention attention(op, parts, comesApart && hasMaskOfQueries(op));
   return {attention.secondsOfHeads(), attention.secondsOfRing()};
 }
 
-bool prefersHeads(Operation *op, const AttentionParts &parts) {
+bool prefersHeads(Operation *op, const AttentionParts &parts, bool comesApart) {
   auto type = cast<RankedTensorType>(op->getOperand(0).getType());
   if (type.getDimSize(kHeads) % (parts.tokens * parts.heads) != 0)
     return false;
-  if (!canGoRound(op))
+  if (!hasKeysOfQueries(op) || (hasMaskOfQueries(op) && !comesApart))
     return true;
-  const ExchangeSeconds seconds = estimateExchange(op, parts);
+  const ExchangeSeconds seconds = estimateExchange(op, parts, comesApart);
   return seconds.heads <= seconds.ring;
 }
 

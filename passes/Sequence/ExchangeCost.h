@@ -24,13 +24,16 @@ struct ExchangeSeconds {
 
 /// `attention` is a train.attention or its gradient with as many keys as
 /// queries. Grouped queries' keys go round before they are repeated. A causal
-/// mask is taken to be balanced (zigzag).
+/// mask is taken to be balanced (zigzag), also one that `comesApart` of a mask
+/// of keys: for queries that see none, ranks then add up sums over all tokens.
 ExchangeSeconds estimateExchange(mlir::Operation *attention,
-                                 const AttentionParts &parts);
+                                 const AttentionParts &parts,
+                                 bool comesApart = false);
 
 /// Whether heads can be divided, and that is no slower than a ring, or there is
-/// no ring.
-bool prefersHeads(mlir::Operation *attention, const AttentionParts &parts);
+/// no ring. A mask of queries and keys that `comesApart` goes round.
+bool prefersHeads(mlir::Operation *attention, const AttentionParts &parts,
+                  bool comesApart = false);
 
 } // namespace zc
 

@@ -1,10 +1,10 @@
 //===- MaskNumbers.cpp - the numbers that a mask adds to scores -----------===//
 //
 // A query that sees no key gets what the softmax makes of the numbers that hide
-// its keys. If they are one number in which scores are lost, all keys count
-// alike. But where one mask hides keys by -3.4e38 and the sum of two masks
-// hides others by minus infinity, only the former count; and where scores are
-// not lost in -1e9, keys count by them. A block's log sum exp says neither.
+// its keys. Where scores are lost in them, the keys of the largest count alike
+// and others not: the sum of two masks of -3.4e38 is minus infinity where both
+// hide. But where scores are not lost in -1e9, keys count by them, too, which a
+// block's log sum exp does not say.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Sequence/MaskNumbers.h"
@@ -149,15 +149,22 @@ private:
 } // namespace
 
 std::optional<double> MaskNumbers::findHidden() const {
+  if (!isFar())
+    return {};
   double hidden = 0;
   for (double number : single) {
     if (isNear(number))
       continue;
-    if (number > kFar || hidden != 0)
+    if (hidden != 0)
       return {};
     hidden = number;
   }
   return hidden;
+}
+
+bool MaskNumbers::isFar() const {
+  return llvm::all_of(
+      single, [](double number) { return isNear(number) || number <= kFar; });
 }
 
 std::optional<MaskNumbers> findMaskNumbers(Value mask) {
@@ -166,11 +173,11 @@ std::optional<MaskNumbers> findMaskNumbers(Value mask) {
 
 bool hidesAlike(AttentionOp attention) {
   const Numbers numbers = findMaskNumbers(attention.getMask());
-  const std::optional<double> hidden =
-      numbers ? numbers->findHidden() : std::nullopt;
-  // Beside a causal mask, whose keys never count.
-  return hidden &&
-         (!attention.getCausal() || *hidden == 0 || *hidden == -kInfinity);
+  if (!numbers || !attention.getCausal())
+    return numbers && numbers->isFar();
+  // Keys after a query never count.
+  const std::optional<double> hidden = numbers->findHidden();
+  return hidden == 0.0 || hidden == -kInfinity;
 }
 
 } // namespace zc

@@ -20,6 +20,9 @@ struct MaskNumbers {
   /// these are lost in it, or minus infinity; 0: it hides none. Nothing where
   /// there are several, or scores are not lost.
   std::optional<double> findHidden() const;
+
+  /// Whether scores are lost in all numbers that are not near 0.
+  bool isFar() const;
 };
 
 /// The numbers of a mask which chooses among constants, or adds such up;
@@ -27,7 +30,7 @@ struct MaskNumbers {
 std::optional<MaskNumbers> findMaskNumbers(mlir::Value mask);
 
 /// Whether blocks of keys add up to all of them under an attention's mask: of a
-/// query that sees no key, all keys count alike, or none does.
+/// query that sees no key, those hidden by the largest number count alike.
 bool hidesAlike(train::AttentionOp attention);
 
 } // namespace zc

@@ -38,12 +38,13 @@ public:
 
   bool hasAttention() { return tokens.hasAttention(); }
 
-  /// Whether all attentions divide their heads instead.
-  bool prefersHeads() const {
+  /// Whether all attentions divide their heads instead, also if masks come
+  /// apart for a ring.
+  bool prefersHeads(bool comeApart = false) const {
     bool divides = true;
     program->walk([&](Operation *op) {
       if (isAttention(op))
-        divides &= zc::prefersHeads(op, {parts, headParts});
+        divides &= zc::prefersHeads(op, {parts, headParts}, comeApart);
     });
     return divides;
   }
@@ -178,6 +179,9 @@ private:
 
   std::string findObstacle(AttentionOp op) const {
     int64_t count = op.getQuery().getType().getDimSize(kTokens);
+    if (!op.getCausal() && hasMaskOfQueries(op))
+      return "an attention has a mask of queries and keys that does not come "
+             "apart in a causal one and one of keys";
     if (!op.getCausal())
       return "an attention is not causal: its work is even as it is";
     if (hasMaskOfQueries(op))
@@ -263,7 +267,8 @@ struct OrderTokens : public impl::OrderTokensPassBase<OrderTokens> {
     getOperation()->setAttr(
         kTokenPartsAttr,
         IntegerAttr::get(IntegerType::get(&getContext(), 64), parts));
-    if (StringRef(attention).starts_with("ring"))
+    if (StringRef(attention).starts_with("ring") ||
+        (attention == "auto" && prefersParts()))
       for (auto program : getOperation().getOps<func::FuncOp>())
         if (failed(partMasks(program)))
           return signalPassFailure();
@@ -295,6 +300,21 @@ struct OrderTokens : public impl::OrderTokensPassBase<OrderTokens> {
     if (!orderers.empty())
       getOperation()->setAttr(kTokenOrderAttr,
                               StringAttr::get(&getContext(), kZigzag));
+  }
+
+private:
+  /// Whether a ring is faster once causal masks and those of keys are apart.
+  bool prefersParts() {
+    bool found = false;
+    for (auto program : getOperation().getOps<func::FuncOp>()) {
+      TokenOrderer orderer(program, parts, headParts);
+      if (!orderer.hasAttention())
+        continue;
+      if (orderer.prefersHeads(/*comeApart=*/true) || !comeApart(program))
+        return false;
+      found = true;
+    }
+    return found;
   }
 };
 

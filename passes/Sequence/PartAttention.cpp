@@ -76,6 +76,9 @@ private:
       rows.logSumExp =
           SelectOp::create(builder, loc, rows.logSumExp.getType(), none,
                            number(rows.logSumExp, -kInfinity), rows.logSumExp);
+      if (!attention.getCausal())
+        rows.count =
+            countHidden(block.mask, attention.getMask(), rows.logSumExp);
     }
     return rows;
   }
@@ -88,29 +91,28 @@ private:
     return rows;
   }
 
-  /// The shares of the sum of `blocks` blocks and of one more, where a mask
-  /// hides all of a query's keys by finite numbers: scores are lost in them,
-  /// and keys count alike.
-  void shareAlike(const Rows &a, const Rows &b, int64_t blocks, Value &first,
-                  Value &second) {
+  /// The shares of two rows' sums, where a mask hides all of a query's keys by
+  /// finite numbers: scores are lost in them, and keys count alike.
+  void shareAlike(const Rows &a, const Rows &b, Value &first, Value &second) {
     Value least = MinOp::create(builder, loc, a.logSumExp, b.logSumExp);
     Value most = MaxOp::create(builder, loc, a.logSumExp, b.logSumExp);
     Value hidden = AndOp::create(
         builder, loc,
         compare(builder, loc, "lt", most, number(most, kAllHidden)),
         compare(builder, loc, "ge", least, number(least, -kSeesNothing)));
-    Value all = chooseNumber(hidden, most, double(blocks + 1), 1);
-    auto share = [&](Value other, int64_t part) -> Value {
-      Value parts = SelectOp::create(builder, loc, other.getType(), hidden,
-                                     number(other, double(part)), other);
-      return DivOp::create(builder, loc, parts, all);
+    // Keys of later blocks may be hidden by a larger number: none counts here.
+    Value all = MaxOp::create(builder, loc,
+                              AddOp::create(builder, loc, a.count, b.count),
+                              number(most, 1));
+    auto share = [&](Value other, Value count) -> Value {
+      return SelectOp::create(builder, loc, other.getType(), hidden,
+                              DivOp::create(builder, loc, count, all), other);
     };
-    first = share(first, blocks);
-    second = share(second, 1);
+    first = share(first, a.count);
+    second = share(second, b.count);
   }
 
-  /// The rows of `a`, of `blocks` blocks, and of one more.
-  Rows add(const Rows &a, const Rows &b, int64_t blocks = 0) {
+  Rows add(const Rows &a, const Rows &b) {
     Value largest = MaxOp::create(builder, loc, a.logSumExp, b.logSumExp);
     // Finite, that a difference of infinities is not asked for.
     largest =
@@ -125,13 +127,17 @@ private:
     Value by = MaxOp::create(builder, loc, sum, number(sum, 1));
     first = DivOp::create(builder, loc, first, by);
     second = DivOp::create(builder, loc, second, by);
-    if (blocks > 0)
-      shareAlike(a, b, blocks, first, second);
+    Value count;
+    if (a.count && b.count) {
+      shareAlike(a, b, first, second);
+      count = AddOp::create(builder, loc, a.count, b.count);
+    }
     Value result = AddOp::create(builder, loc, weigh(a.result, first),
                                  weigh(b.result, second));
     return {running(result),
             running(AddOp::create(builder, loc, largest,
-                                  LogOp::create(builder, loc, sum)))};
+                                  LogOp::create(builder, loc, sum))),
+            count};
   }
 
   Rows goRound(Block block) {
@@ -144,8 +150,7 @@ private:
       if (turns + 1 < group.ranks)
         next = rotate(block);
       Rows more = attend(query, whole(block, turns), false);
-      rows = causal ? add(rows, where(beganBefore(turns), more))
-                    : add(rows, more, block.mask ? turns : 0);
+      rows = add(rows, causal ? where(beganBefore(turns), more) : more);
     }
     return rows;
   }
@@ -250,24 +255,37 @@ private:
     block.valueGrad = send(block.valueGrad);
   }
 
-  /// Where a mask hides all of a query's keys by finite numbers, each counts
-  /// 1 / keys: those of a block as many times too much as there are blocks. A
-  /// block's gradients are linear in the result's.
-  Value gradOfBlock() {
+  /// Where a mask hides all of a query's keys by finite numbers, those of a
+  /// block count as if there were no others. A block's gradients are linear in
+  /// the result's, so this takes its share of the keys that count.
+  Value gradOfBlock(Value mask) {
     Value sums = gradient.getLogSumExp();
     Value hidden = compare(builder, loc, "lt", sums, number(sums, kAllHidden));
-    Value blocks = chooseNumber(hidden, sums, double(group.ranks), 1);
-    Value share = DivOp::create(builder, loc, number(blocks, 1), blocks);
+    Value all = gradient.getMask();
+    Value count = countHidden(mask, all, sums);
+    Value total = isOfQueries(mask) ? countHidden(all, all, sums)
+                                    : number(sums, double(group.ranks));
+    Value one = number(sums, 1);
+    total = SelectOp::create(builder, loc, sums.getType(), hidden, total, one);
+    count = SelectOp::create(builder, loc, sums.getType(), hidden, count, one);
+    Value share = DivOp::create(builder, loc, count, total);
     return weigh(gradient.getGrad(), share);
+  }
+
+  /// The gradients of a block that has gone `turns` ranks far.
+  ValueRange build(Queries rows, const Block &block, int64_t turns,
+                   bool causal) {
+    Block all = whole(block, turns);
+    if (all.mask)
+      rows.grad = gradOfBlock(all.mask);
+    return build(rows, all, causal);
   }
 
   Value goRound(Block &block) {
     const bool causal = gradient.getCausal();
     Queries rows = getQueries();
-    if (block.mask)
-      rows.grad = gradOfBlock();
     Block next = rotate(block);
-    ValueRange first = build(rows, whole(block, 0), causal);
+    ValueRange first = build(rows, block, 0, causal);
     Value queryGrad = wide(first[0]);
     block.keyGrad = keys.sum(builder, first[1]);
     block.valueGrad = values.sum(builder, first[2]);
@@ -282,7 +300,7 @@ private:
       if (causal)
         seen.logSumExp = choose(beganBefore(turns), rows.logSumExp,
                                 number(rows.logSumExp, kSeesNothing));
-      ValueRange terms = build(seen, whole(block, turns), false);
+      ValueRange terms = build(seen, block, turns, false);
       addTo(queryGrad, terms[0]);
       addGrads(block, terms[1], terms[2]);
     }

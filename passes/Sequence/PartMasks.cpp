@@ -21,6 +21,7 @@
 
 #include "dialects/Train/GradientOps.h"
 #include "dialects/Train/Ops/OpSupport.h"
+#include "dialects/Train/ProgramBuilder.h"
 #include "passes/Import/CausalMask.h"
 #include "passes/Import/NarrowMask.h"
 #include "passes/Sequence/MaskNumbers.h"
@@ -55,11 +56,11 @@ public:
   MaskedAttention(AttentionOp op, CausalMasks &masks)
       : op(op), masks(masks), builder(op), loc(op.getLoc()) {}
 
+  /// Whether part() would do something.
+  bool comesApart() { return findHidden() && findKeys(); }
+
   void part() {
     Value mask = op.getMask();
-    if (!mask || op.getCausal() || !hasMaskOfQueries(op) ||
-        !hasKeysOfQueries(op))
-      return;
     const std::optional<double> hidden = findHidden();
     Value seen = hidden ? findKeys() : Value();
     if (!seen)
@@ -72,8 +73,12 @@ public:
   }
 
 private:
-  /// The one number that hides keys, if the mask's others are all 0.
+  /// The one number that hides keys, if there is a mask of queries and keys,
+  /// and its others are all 0.
   std::optional<double> findHidden() {
+    if (!op.getMask() || op.getCausal() || !hasMaskOfQueries(op) ||
+        !hasKeysOfQueries(op))
+      return {};
     std::optional<MaskNumbers> numbers = findMaskNumbers(op.getMask());
     std::optional<double> hidden =
         numbers ? numbers->findHidden() : std::nullopt;
@@ -260,6 +265,18 @@ private:
 
 } // namespace
 
+bool comeApart(func::FuncOp program) {
+  CausalMasks masks;
+  bool found = false, all = true;
+  for (auto op : llvm::make_early_inc_range(program.getOps<AttentionOp>()))
+    if (op.getMask() && hasMaskOfQueries(op)) {
+      found = true;
+      all &= MaskedAttention(op, masks).comesApart();
+    }
+  eraseDeadOps(program); // what it looked for
+  return found && all;
+}
+
 LogicalResult partMasks(func::FuncOp program) {
   CausalMasks masks;
   for (auto op : llvm::make_early_inc_range(program.getOps<AttentionOp>()))
@@ -268,7 +285,7 @@ LogicalResult partMasks(func::FuncOp program) {
     if (op.getMask() && hasMaskOfQueries(op) && !hidesAlike(op))
       return op->emitError(
           "has a mask of queries and keys that no ring of ranks adds up: it "
-          "may hide all keys of a query, and not by one number of at most "
+          "may hide all keys of a query, and not by numbers of at most "
           "-1e30; --sp-attention gather and ulysses divide it");
   return success();
 }

@@ -13,6 +13,10 @@ namespace zc {
 /// a ring cannot add up the blocks of one.
 mlir::LogicalResult partMasks(mlir::func::FuncOp program);
 
+/// Whether a program has attentions with masks of queries and keys, and
+/// partMasks takes all of these apart.
+bool comeApart(mlir::func::FuncOp program);
+
 } // namespace zc
 
 #endif // ZC_PASSES_SEQUENCE_PARTMASKS_H

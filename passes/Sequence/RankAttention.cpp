@@ -69,6 +69,23 @@ Value PartAttention::columnsOf(Value mask, int64_t turns) {
   return reshape(builder, loc, columns, shape);
 }
 
+Value PartAttention::countHidden(Value block, Value all, Value like) {
+  if (!isOfQueries(block))
+    return number(like, 1);
+  ArrayRef<int64_t> shape = shapeOf(block);
+  ArrayRef<int64_t> rows = shape.drop_back();
+  Value largest = ReduceOp::create(builder, loc, withShape(all.getType(), rows),
+                                   "max", all, ArrayRef<int64_t>{kMaskKeys});
+  Value isLargest = compare(builder, loc, "eq", block,
+                            broadcast(builder, loc, largest, shape, {0, 1, 2}));
+  auto type = withShape(like.getType(), shape);
+  Value ones = SelectOp::create(builder, loc, type, isLargest,
+                                splat(builder, loc, type, 1),
+                                splat(builder, loc, type, 0));
+  return broadcast(builder, loc, reduceSum(builder, loc, ones, {kMaskKeys}),
+                   shapeOf(like), {0, 1, 2});
+}
+
 Value PartAttention::ownPlaces(int64_t tokens) {
   Value own = group.coordinate();
   if (!isZigzag())

@@ -33,6 +33,8 @@ struct Block {
 struct Rows {
   Value result; // as wide as kernels compute
   Value logSumExp;
+  /// With a mask: how many keys count if a query sees none.
+  Value count = Value();
 };
 
 /// The base of forward and backward.
@@ -88,6 +90,12 @@ protected:
   /// block that has gone `turns` ranks far; they differ from rank to rank.
   Value columnsOf(Value mask, int64_t turns);
 
+  /// How many of a block's keys count alike for queries that see none, as
+  /// `like`, log sum exps: those that the largest number hides that the mask
+  /// `all`, of all keys, has for a query. Under a mask of keys alone, a 1 for
+  /// every block.
+  Value countHidden(Value block, Value all, Value like);
+
   /// Whether the block that has gone `turns` ranks far began at a rank before
   /// this one, and not behind it.
   Value beganBefore(int64_t turns) {
@@ -100,15 +108,6 @@ protected:
     Value all = broadcast(builder, loc, condition, shapeOf(onTrue), {});
     return ofPass(
         SelectOp::create(builder, loc, onTrue.getType(), all, onTrue, onFalse));
-  }
-
-  /// One number where a condition holds, else another, of the type of `like`.
-  /// Quotients of such numbers are computed where they are needed: constants of
-  /// them would be rounded.
-  Value chooseNumber(Value condition, Value like, double onTrue,
-                     double onFalse) {
-    return SelectOp::create(builder, loc, like.getType(), condition,
-                            number(like, onTrue), number(like, onFalse));
   }
 
   Value number(Value like, double value) {

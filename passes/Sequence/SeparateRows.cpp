@@ -84,6 +84,14 @@ private:
 
 } // namespace
 
+/// The dim that a reshape merges with the samples in front of it: dims of 1, as
+/// of a group of queries, may stand between.
+static int64_t sizeBehindSamples(ArrayRef<int64_t> shape) {
+  auto found =
+      llvm::find_if(shape.drop_front(), [](int64_t size) { return size != 1; });
+  return found == shape.end() ? 1 : *found;
+}
+
 /// A reshape may merge samples and tokens, keep them merged or take them apart.
 void RowSeparator::visitReshape(ReshapeOp op) {
   ArrayRef<int64_t> from = shapeOfType(op.getInput());
@@ -100,12 +108,15 @@ void RowSeparator::visitReshape(ReshapeOp op) {
         twin->tokens};
     return;
   }
-  if (from.size() < 2 || to.empty() || from[0] != samples || from[1] < 2 ||
-      to[0] != samples * from[1] || !countsSamples(op.getInput()))
+  if (from.size() < 2 || to.empty() || from[0] != samples ||
+      !countsSamples(op.getInput()))
     return;
-  auto type = cast<RankedTensorType>(separated(op.getType(), from[1]));
+  const int64_t tokens = sizeBehindSamples(from);
+  if (tokens == 1 || to[0] != samples * tokens)
+    return;
+  auto type = cast<RankedTensorType>(separated(op.getType(), tokens));
   twins[op.getResult()] = {
-      reshape(builder, op.getLoc(), op.getInput(), type.getShape()), from[1]};
+      reshape(builder, op.getLoc(), op.getInput(), type.getShape()), tokens};
 }
 
 /// Others read the same value from a new op.

@@ -16,8 +16,8 @@ def make_attention(path, mask="causal", dropout=False, tail=(),
     causal, and of keys where an input "seen" [8, TOKENS] is 0, by finite numbers
     as transformers exports it; padded-infinite: by minus infinity; padded-near:
     by -1e9; padded-far: by -1e38, finite in bf16, too; padded-queries: where
-    "seen" is 0, queries see no key, either; padded-sum, padded-sum-infinite: by
-    the sum of two masks, as older transformers do; none.
+    "seen" is 0, queries see no key, either; padded-sum, padded-sum-infinite,
+    padded-sum-far: by the sum of two masks, as older transformers do; none.
     tokens_first: x is [tokens, samples, width]. drops_weights: dropout behind
     the softmax. bias: added to scores; "learned": by distances, as T5's;
     "slopes": a head's times the distance, not trained, as ALiBi's. memory: keys

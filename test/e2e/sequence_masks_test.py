@@ -35,18 +35,31 @@ class SequenceMasks(SequenceCase):
                 self.compare(mask=mask, meshes=[
                     ("sp=4", "ring=zigzag"), ("sp=4", "ring=contiguous"),
                     ("sp=2", "ring=zigzag"), ("sp=2", "gather"),
+                    ("sp=4", "auto"), ("sp=2", "auto"),
                     ("sp=2", "ulysses"), ("dp=2,sp=2", "ring"),
                     ("tp=2,sp=2", "ring"), ("pp=2,sp=2", "ring")],
                              options=("--accumulate", 2))
 
     def test_sums_of_a_causal_mask_and_padding(self):
         """Two masks of minus infinity come apart like one. By finite ones, of
-        some queries several keys count, but not all: no ring knows which."""
+        some queries several keys count, but not all, and in a block none may:
+        each rank has its queries' rows of that mask."""
         self.compare(mask="padded-sum-infinite", meshes=[
             ("sp=4", "ring=zigzag"), ("sp=2", "ring=contiguous"),
             ("sp=2", "gather")])
-        self.compare(mask="padded-sum", meshes=[("sp=2", "gather"),
-                                                  ("sp=2", "ulysses")])
+        self.compare(mask="padded-sum", meshes=[
+            ("sp=2", "gather"), ("sp=2", "ulysses"), ("sp=2", "ring"),
+            ("sp=4", "ring=contiguous"), ("dp=2,sp=2", "ring"),
+            ("tp=2,sp=2", "ring"), ("pp=2,sp=2", "ring")],
+                     options=("--accumulate", 2))
+
+    def test_sums_of_numbers_that_stay_finite(self):
+        """Twice -1e38 is one: of queries that see no key, those count which
+        one mask alone hides, wherever they are."""
+        self.compare(mask="padded-sum-far", meshes=[
+            ("sp=2", "ring"), ("sp=4", "ring"), ("sp=2", "gather")])
+        self.compare(mask="padded-sum-far", meshes=[("sp=4", "ring")],
+                     rtol=2e-4, options=("--precision", "bf16"))
 
     def test_causal_queries_and_padding_in_16_bits(self):
         """The lowest number of float32 is minus infinity in bf16; for fp16 this
@@ -63,15 +76,16 @@ class SequenceMasks(SequenceCase):
 
     def test_masks_that_no_ring_adds_up(self):
         model, out = self.folder / "made.onnx", self.folder / "out.zca"
-        for mask in ("padded-sum", "padded-near"):
-            make_attention(model, mask=mask)
-            for ring in ("ring", "ring=zigzag", "ring=contiguous"):
-                self.fails(1, [
-                    r"node 'a0' \(MatMul\): has a mask of queries and keys that "
-                    "no ring of ranks adds up",
-                    "--sp-attention gather and ulysses divide it"],
-                           "compile", model, "-o", out, "--loss", "mse",
-                           "--mesh", "sp=2", "--sp-attention", ring)
+
+        def fails(patterns, ring):
+            self.fails(1, [r"node 'a0' \(MatMul\): ", *patterns], "compile",
+                       model, "-o", out, "--loss", "mse", "--mesh", "sp=2",
+                       "--sp-attention", ring)
+
+        make_attention(model, mask="padded-near")
+        for ring in ("ring", "ring=zigzag", "ring=contiguous"):
+            fails(["has a mask of queries and keys that no ring of ranks adds "
+                   "up", "--sp-attention gather and ulysses divide it"], ring)
 
     def test_padding_hides_half_of_a_rings_blocks(self):
         """With a causal mask and one of keys ranks compute as much as without

@@ -12,7 +12,7 @@ import unittest
 
 import numpy as np
 
-from zctest import Fixture, ZcTest
+from zctest import FIXTURES, Fixture, ZcTest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CHOSEN = "|".join([
@@ -76,6 +76,25 @@ class Sequences(ZcTest):
                                      attention, model="llama")
                     self.assertEqual(sent["by_kind"]["activations"]["bytes"],
                                      2 * parts * part)
+
+    def test_what_a_ring_sends_beside_padding(self):
+        # Keys and values as above. The mask of keys is one for all layers: it
+        # goes p - 1 turns in each pass. For queries that see no key ranks sum up
+        # the means of keys and of values and their product, 6 by 6 a head, and
+        # the gradients of these.
+        model = FIXTURES / "attentions" / "padded" / "model.onnx"
+        for ranks in (2, 4):
+            part = 4 * 16 * 12 * 4 // ranks
+            mask = 2 * (ranks - 1) * 4 * 16 * 4 // ranks
+            summed = 4 * 4 * (6 + 6 + 6 * 6) * 4
+            sums = 2 * 2 * summed * (ranks - 1) // ranks
+            for attention in ("ring=zigzag", "ring=contiguous"):
+                with self.subTest(ranks=ranks, attention=attention):
+                    sent = self.comm("--mesh", f"sp={ranks}", "--sp-attention",
+                                     attention, model=model)
+                    self.assertEqual(sent["by_kind"]["activations"]["bytes"],
+                                     2 * (6 * ranks - 4) * part + mask +
+                                     2 * sums)
 
     def test_a_ring_holds_its_own_part_and_one_more(self):
         # 8 ranks' tokens gathered, and handed round.
@@ -309,7 +328,12 @@ class Sequences(ZcTest):
                 ("large_gpt.py", {}, ("--precision", "bf16", "--cpu-arch",
                                       "x86-64-v3"), ("tp=2",)),
                 ("large_llama.py", {"key_heads": 4, "inner": 320},
-                 ("--precision", "bf16"), ("tp=2",))):
+                 ("--precision", "bf16"), ("tp=2",)),
+                # Queries that share keys, in groups of ranks' or of all.
+                ("large_llama.py", {"key_heads": 2, "inner": 320},
+                 ("--precision", "bf16"), ("tp=2",)),
+                ("large_llama.py", {"key_heads": 1, "inner": 320},
+                 (), ("tp=4",))):
             whole = self.kept(script, "tp=1", *options, **sizes)
             for mesh in divided:
                 mode = (("--sp-attention", "ring") if mesh == "sp=4" else

@@ -1,6 +1,9 @@
 //===- AttentionGrad.cpp - train.attention_grad ---------------------------===//
 #include "dialects/Train/Ops/AttentionSupport.h"
 
+#include <limits>
+#include <tuple>
+
 using namespace mlir;
 
 namespace zc::train {
@@ -63,6 +66,21 @@ void buildOuterSum(OpBuilder &builder, Location loc, Value weights, Value row,
                });
 }
 
+/// Whether a log sum exp is one of numbers that hide all keys, in which its
+/// scores are lost: it has lost the log of their sum, too. A part of the keys
+/// may be hidden by minus infinity, and counts nothing.
+Value buildHidden(OpBuilder &builder, Location loc, Value sum, Value largest) {
+  ScalarBuilder s(builder, loc);
+  auto compare = [&](arith::CmpFPredicate predicate, Value value, double to) {
+    return arith::CmpFOp::create(builder, loc, predicate, value,
+                                 s.constant(value.getType(), to));
+  };
+  return arith::AndIOp::create(
+      builder, loc, compare(arith::CmpFPredicate::OLT, sum, kAllHidden),
+      compare(arith::CmpFPredicate::UNE, largest,
+              -std::numeric_limits<double>::infinity()));
+}
+
 } // namespace
 
 // With p = softmax(scale q k^T) and d = scale p (grad v^T - grad . result):
@@ -97,18 +115,21 @@ void AttentionGradOp::buildLinalg(OpBuilder &builder, Location loc,
     buildRowProducts(builder, loc, ofKeys(inputs[2]), grad, slopes);
     Value shift = buildDot(builder, loc, grad, ofQuery(inputs[3]), scratch);
     Value sum = buildLoad(builder, loc, inputs[4], {at[0], at[2], at[1]});
+    // Where the mask hides all keys by finite numbers.
+    Value hidden, largest, total;
+    if (isAdded) {
+      std::tie(largest, total) =
+          buildRowExp(builder, loc, weights, Value(), scratch);
+      hidden = buildHidden(builder, loc, sum, largest);
+    }
     Value rows[] = {weights, slopes};
     buildPointwise(
         builder, loc, ValueRange(), rows,
         [&](OpBuilder &nested, Location place, ValueRange e) {
           ScalarBuilder s(nested, place);
           Value p = s.exp(s.sub(e[0], sum));
-          if (isAdded) {
-            Value alike =
-                arith::CmpFOp::create(nested, place, arith::CmpFPredicate::OLT,
-                                      sum, s.constant(p.getType(), kAllHidden));
-            p = s.select(alike, s.constant(p.getType(), 1.0 / count), p);
-          }
+          if (isAdded)
+            p = s.select(hidden, s.div(s.exp(s.sub(e[0], largest)), total), p);
           Value slope = s.mul(p, s.sub(e[1], shift));
           Value factor = s.constant(p.getType(), scale);
           return SmallVector<Value>{p, s.mul(slope, factor)};

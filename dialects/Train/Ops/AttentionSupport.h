@@ -79,7 +79,8 @@ void buildMaskAddition(mlir::OpBuilder &builder, mlir::Location loc,
                        mlir::Value mask, mlir::Value scores);
 
 /// Where a mask hides all of a query's keys by numbers that are finite, scores
-/// are lost in them: a log sum exp below this says that they all count alike.
+/// are lost in them: a log sum exp below this says so. Keys of the largest of
+/// these numbers count alike, others not.
 constexpr double kAllHidden = -1e8;
 
 } // namespace zc::train

@@ -59,4 +59,40 @@ module attributes {dist.mesh = #dist.mesh<tp=2>} {
     }
     return %y, %z, %p : !t, !h, !h
   }
+
+  // Tests that the forward's own ops, and those of values that the backward has
+  // computed, go ahead though they make something larger.
+  // CHECK-LABEL: func.func @ahead
+  // CHECK: dist.all_reduce
+  // CHECK: train.convert
+  // CHECK: train.relu
+  func.func @ahead(%x: !h {train.input = "x"})
+      -> (!t {train.metric = "loss"}, !h {train.output = "p"}) {
+    %q = train.fused(%x) : (!h) -> !h {
+    ^bb0(%a: !h):
+      %0 = train.exp %a : (!h) -> !h
+      train.yield %0 : !h
+    }
+    %m = train.fused(%q) {library = "onednn.matmul"} : (!h) -> !h {
+    ^bb0(%a: !h):
+      %0 = train.matmul %a, %a : (!h, !h) -> !h
+      train.yield %0 : !h
+    }
+    %r = train.fused(%m) {library = "zc.collective", shared_buffers = array<i64: 0, 0>} : (!h) -> !h {
+    ^bb0(%a: !h):
+      %0 = dist.all_reduce %a {axes = ["tp"], traffic = "activations"} : (!h) -> !h
+      train.yield %0 : !h
+    }
+    %s = train.fused(%r) : (!h) -> !h {
+    ^bb0(%a: !h):
+      %0 = train.relu %a : (!h) -> !h
+      train.yield %0 : !h
+    }
+    %w = train.fused(%q) : (!h) -> !t {
+    ^bb0(%a: !h):
+      %0 = train.convert %a : (!h) -> !t
+      train.yield %0 : !t
+    }
+    return %w, %s : !t, !h
+  }
 }

@@ -45,3 +45,30 @@ func.func @step(%x: tensor<2x8x12xf32> {train.input = "x", train.batch_dim = 0 :
   %6 = train.add %0, %5 : (tensor<2x8x12xf32>, tensor<2x8x12xf32>) -> tensor<2x8x12xf32>
   return %6 : tensor<2x8x12xf32>
 }
+
+// Tests that what the backward alone reads is gathered where it does: a reshape
+// for it stood among the forward's ops.
+// CHECK-LABEL: func.func @late
+// CHECK: train.exp
+// CHECK-NEXT: dist.reshard %{{.*}} {dist.pass = "forward"
+// CHECK: train.add
+// CHECK: dist.reshard %{{.*}} {dist.pass = "backward"
+// CHECK-NEXT: train.reshape
+// CHECK-NEXT: train.matmul %{{.*}} {transpose_lhs}
+// ODD-NOT: dist.reshard
+func.func @late(%x: tensor<2x8x12xf32> {train.input = "x", train.batch_dim = 0 : i64},
+                %w: tensor<12x12xf32>, %g: tensor<16x12xf32>)
+    -> (tensor<2x8x12xf32> {train.metric = "loss"}, tensor<12x12xf32>) {
+  %p = train.matmul %x, %w : (tensor<2x8x12xf32>, tensor<12x12xf32>) -> tensor<2x8x12xf32>
+  %h = train.reshape %p : (tensor<2x8x12xf32>) -> tensor<2x8x3x4xf32>
+  %result, %sums = train.attention %h, %h, %h {scale = 1.0 : f64} : (tensor<2x8x3x4xf32>, tensor<2x8x3x4xf32>, tensor<2x8x3x4xf32>) -> (tensor<2x8x3x4xf32>, tensor<2x3x8xf32>)
+  %branch = train.reshape %result : (tensor<2x8x3x4xf32>) -> tensor<2x8x12xf32>
+  %0 = train.add %x, %branch : (tensor<2x8x12xf32>, tensor<2x8x12xf32>) -> tensor<2x8x12xf32>
+  %1 = train.exp %0 : (tensor<2x8x12xf32>) -> tensor<2x8x12xf32>
+  %rows = train.reshape %1 : (tensor<2x8x12xf32>) -> tensor<16x12xf32>
+  %2 = train.matmul %1, %w : (tensor<2x8x12xf32>, tensor<12x12xf32>) -> tensor<2x8x12xf32>
+  %3 = train.add %0, %2 : (tensor<2x8x12xf32>, tensor<2x8x12xf32>) -> tensor<2x8x12xf32>
+  %4 = train.matmul %3, %w : (tensor<2x8x12xf32>, tensor<12x12xf32>) -> tensor<2x8x12xf32>
+  %5 = train.matmul %rows, %g {transpose_lhs} : (tensor<16x12xf32>, tensor<16x12xf32>) -> tensor<12x12xf32>
+  return %4, %5 : tensor<2x8x12xf32>, tensor<12x12xf32>
+}

@@ -37,3 +37,18 @@ func.func @shares(
   %3 = train.neg %x : (tensor<2x6x8xf32>) -> tensor<2x6x8xf32>
   return %2, %3 : tensor<2x6xf32>, tensor<2x6x8xf32>
 }
+
+// Tests that dims of 1, as of a group of queries, may stand between samples and
+// tokens.
+// CHECK-LABEL: func.func @group
+// CHECK: train.matmul %{{.*}} {transpose_lhs} : (tensor<4x6x8xf32>, tensor<4x6x5xf32>) -> tensor<8x5xf32>
+// CHECK-NOT: tensor<24x
+func.func @group(
+    %x: tensor<4x6x8xf32> {train.input = "x", train.batch_dim = 0 : i64},
+    %g: tensor<4x1x6x5xf32> {train.input = "g", train.batch_dim = 0 : i64})
+    -> tensor<8x5xf32> {
+  %0 = train.reshape %x : (tensor<4x6x8xf32>) -> tensor<24x8xf32>
+  %1 = train.reshape %g : (tensor<4x1x6x5xf32>) -> tensor<24x5xf32>
+  %2 = train.matmul %0, %1 {transpose_lhs} : (tensor<24x8xf32>, tensor<24x5xf32>) -> tensor<8x5xf32>
+  return %2 : tensor<8x5xf32>
+}

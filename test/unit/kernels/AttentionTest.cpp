@@ -230,7 +230,8 @@ TEST_P(Attention, InBFloat16IsNearNaiveLoops) {
   checkNarrow(example);
 }
 
-// Some keys are hidden, for one query all; others are bounded.
+// Some keys are hidden, for two queries all, by minus infinity or by several
+// numbers in which the scores are lost; others are bounded.
 TEST(AttentionPrimitive, InBFloat16KnowsMasksAndBounds) {
   AttentionSpec spec{false, 2, 70, 90, 3, 20, 0.3, false};
   spec.masked = true;
@@ -238,7 +239,9 @@ TEST(AttentionPrimitive, InBFloat16KnowsMasksAndBounds) {
   spec.maskStrides[2] = spec.keys;
   Case masked(spec);
   for (size_t i = 0; i < masked.tensors[9].size(); ++i)
-    if (i % 3 == 0 || i / spec.keys == 5)
+    if (i / spec.keys == 6)
+      masked.tensors[9][i] = i % 3 == 1 ? -1e38f : i % 3 ? -2e38f : -INFINITY;
+    else if (i % 3 == 0 || i / spec.keys == 5)
       masked.tensors[9][i] = -INFINITY;
   checkNarrow(masked);
   AttentionSpec boundedSpec{false, 2, 70, 90, 3, 20, 0.3, false};
@@ -265,7 +268,8 @@ TEST(AttentionPrimitive, InBFloat16GivesTheSameBitsWithAnyThreads) {
 }
 
 // A mask per sample and query: some keys hidden, for some queries all of them,
-// by minus infinity or by numbers in which the scores are lost.
+// by minus infinity or by numbers in which the scores are lost, also by
+// several.
 TEST(AttentionPrimitive, AddsAMask) {
   setTeamSize(kThreads);
   AttentionSpec spec{false, 2, 70, 150, 3, 20, 0.3, false};
@@ -281,6 +285,10 @@ TEST(AttentionPrimitive, AddsAMask) {
         mask = -INFINITY;
       else if (t % 7 == 5)
         mask = lowest;
+      else if (t % 7 == 4)
+        mask = s % 3 ? -INFINITY : lowest;
+      else if (t % 7 == 6)
+        mask = s % 2 ? -1e38f : -2e38f;
       else if (s % 3 == t % 2)
         mask = t % 2 ? -INFINITY : lowest;
     }

@@ -106,5 +106,14 @@ TEST_F(ExchangeCostTest, ACausalMaskLeavesHalfABlockToHideBehind) {
   EXPECT_LT(estimateExchange(op, {4}).ring, causal);
 }
 
+TEST_F(ExchangeCostTest, MasksOfKeysAloneAddNoSums) {
+  // Ranks add up means and products for queries that see no key. All see some
+  // where no mask is of queries.
+  Operation *op = parse(512, 8);
+  ASSERT_TRUE(op);
+  EXPECT_EQ(estimateExchange(op, {4}, /*comesApart=*/true).ring,
+            estimateExchange(op, {4}).ring);
+}
+
 } // namespace
 } // namespace zc
