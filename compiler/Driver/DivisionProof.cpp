@@ -1,6 +1,7 @@
 #include "compiler/Driver/DivisionProof.h"
 
 #include "compiler/Driver/LossOptions.h"
+#include "compiler/Driver/ParameterGroups.h"
 #include "compiler/Driver/MeshOptions.h"
 #include "compiler/Driver/Phases.h"
 #include "compiler/Interpreter/Compare.h"
@@ -9,6 +10,7 @@
 #include "compiler/Interpreter/SimulatedRanks.h"
 #include "dialects/Interfaces/OpInterfaces.h"
 #include "passes/Analysis/Roles.h"
+#include "passes/Proof/EqualBlocks.h"
 #include "passes/Proof/Passes.h"
 #include "runtime/Base/File.h"
 #include "runtime/Plan/Order/Versions.h"
@@ -202,7 +204,7 @@ private:
     if (isWithoutFlush(divided.schedule))
       return notShown("steps of schedule " + divided.schedule +
                       " read older weights than one rank's do");
-    if (failed(shrink()))
+    if (failed(dropEqualLayers()) || failed(shrink()))
       return notShown("dims cannot be made small: " + error);
     if (!takeClassWeights())
       return notShown("its class weights do not fit small dims");
@@ -310,6 +312,44 @@ private:
     found.rules = prover.count(interpreter::RuleVerdict::Outcome::Holds);
     found.openRules.assign(open.begin(), open.end());
     return isSound;
+  }
+
+  /// Layers that are alike, divided alike and in one group of parameters stand
+  /// for one another, but in a proof that may take minutes and where a file
+  /// names them. Each stage has some.
+  LogicalResult dropEqualLayers() {
+    auto program = forward->lookupSymbol<func::FuncOp>(train::kForwardProgram);
+    if (!program || divided.verify == "deep" || divided.stages != "auto")
+      return success();
+    ScopedDiagnosticHandler collect(
+        forward->getContext(),
+        [&](Diagnostic &diagnostic) { error = diagnostic.str(); });
+    if (failed(exemptFromDecay(*forward, divided.noWeightDecay)) ||
+        failed(applyGroups(*forward, divided.groups)))
+      return failure();
+    llvm::StringMap<std::string> ofStates;
+    for (StringRef each : divided.shard) {
+      const auto [name, dims] = each.rsplit('=');
+      ofStates[name] = dims.str();
+    }
+    found.equalLayers =
+        dropEqualBlocks(program, countLayersToKeep(), ofStates);
+    llvm::erase_if(divided.shard, [&](StringRef each) {
+      return !forward->lookupSymbol(each.rsplit('=').first);
+    });
+    return success();
+  }
+
+  /// A first one, a last one, and one between two of its kind; of each stage
+  /// one.
+  int64_t countLayersToKeep() const {
+    constexpr int64_t kLeastLayers = 3;
+    int64_t stages = divided.getAxisSize("pp");
+    if (stages > 1)
+      if (Result<PipelineSchedule> chosen = chooseSchedule(divided);
+          chosen.ok())
+        stages = int64_t(chosen->roleOfStage.size());
+    return std::max(kLeastLayers, stages);
   }
 
   LogicalResult shrink() {

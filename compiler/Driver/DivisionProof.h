@@ -25,6 +25,7 @@ struct ProofReport {
   int64_t steps = 0;          // that were trained
   bool hasCompressed = false; // and one that sends compressed momentum
   int64_t ranks = 0;
+  int64_t equalLayers = 0; // left out: others that are alike stand for them
   int64_t rules = 0; // kinds of ops whose sharding rule is proven
   /// Kinds of ops whose rule could not be, by their names.
   std::vector<std::string> openRules;

@@ -29,6 +29,7 @@ static std::string print(const ProofReport &report) {
                          {"steps", report.steps},
                          {"hasCompressed", report.hasCompressed},
                          {"ranks", report.ranks},
+                         {"equalLayers", report.equalLayers},
                          {"rules", report.rules},
                          {"openRules", std::move(open)},
                          {"worst", report.worst}});
@@ -51,6 +52,7 @@ static bool parse(const std::string &text, ProofReport &report) {
   report.steps = object->getInteger("steps").value_or(0);
   report.hasCompressed = object->getBoolean("hasCompressed").value_or(false);
   report.ranks = object->getInteger("ranks").value_or(0);
+  report.equalLayers = object->getInteger("equalLayers").value_or(0);
   report.rules = object->getInteger("rules").value_or(0);
   report.worst = object->getNumber("worst").value_or(0);
   for (const llvm::json::Value &name : *object->getArray("openRules"))

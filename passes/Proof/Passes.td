@@ -36,4 +36,35 @@ def ShrinkDimsPass : Pass<"zc-shrink-dims", "::mlir::ModuleOp"> {
   let dependentDialects = ["::zc::train::TrainDialect"];
 }
 
+def DropEqualBlocksPass : Pass<"zc-drop-equal-blocks", "::mlir::ModuleOp"> {
+  let summary = "the same program with few of its layers that are alike";
+  let description = [{
+    In a module with `@forward`, finds blocks of the same ops one behind the other,
+    each of which reads of the one before what that reads of its predecessor, with
+    states of its own of the same types, kinds and `divisions`. All but the first
+    `keep` are left out, with their states; what read the last one reads the last
+    that stays.
+
+    What passes that divide a program do with one layer they do with an equal one:
+    `zc compile` compares a divided program with the whole one on what is left.
+
+    ```mlir
+    %1 = train.matmul %0, %w1 : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+    %2 = train.matmul %1, %w2 : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+    %3 = train.exp %2 : (tensor<8x4xf32>) -> tensor<8x4xf32>
+    // becomes, with keep = 1
+    %1 = train.matmul %0, %w1 : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+    %3 = train.exp %1 : (tensor<8x4xf32>) -> tensor<8x4xf32>
+    ```
+  }];
+  let options = [
+    Option<"keep", "keep", "int64_t", /*default=*/"3", "blocks that stay">,
+    ListOption<"divisions", "divisions", "std::string",
+               "NAME=TEXT of states: those of different texts are not alike">
+  ];
+  let statistics = [
+    Statistic<"numBlocks", "num-blocks", "Blocks left out">
+  ];
+}
+
 #endif // ZC_PASSES_PROOF_PASSES_TD
