@@ -35,7 +35,9 @@ struct ProofReport {
 /// How the parameters of a module are divided over tp, as --shard says it.
 std::vector<std::string> listDivisions(mlir::ModuleOp module);
 
-/// Compiles the forward of train ops twice on small dims (--zc-shrink-dims): as
+/// Compiles the forward of train ops twice on small dims (--zc-shrink-dims),
+/// with few of its layers that are alike (--zc-drop-equal-blocks) unless the
+/// proof is deep: as
 /// `options` divide it, on a mesh of few ranks where theirs has many, and for
 /// one rank without ZeRO. Proves the sharding rule of each kind of op
 /// (compiler/Interpreter/RuleProof.h). Trains both programs in the interpreter,

@@ -31,9 +31,8 @@ class RuleProver {
 public:
   explicit RuleProver(unsigned seed) : random(seed) {}
 
-  /// Proves the op's own rule. Ops of one kind, attributes and types
-  /// are proven once; elementwise ones once for all sizes of their
-  /// dims.
+  /// Proves the op's own rule. Ops of one kind, attributes and rule are proven
+  /// once for all sizes that factors run over.
   const RuleVerdict &prove(mlir::Operation *op);
 
   /// Proves any rule that fits the op. `limits`: for each operand of integers,
@@ -47,7 +46,8 @@ public:
 
 private:
   std::mt19937_64 random;
-  std::map<std::vector<const void *>, RuleVerdict> verdicts;
+  std::map<std::vector<int64_t>, RuleVerdict> verdicts; // by classes
+  std::map<std::vector<const void *>, const RuleVerdict *> ofKinds;
 };
 
 } // namespace zc::interpreter

@@ -10,7 +10,8 @@ def ShrinkDimsPass : Pass<"zc-shrink-dims", "::mlir::ModuleOp"> {
     In a module with `@forward`, dims that must have one size, by the ops' sharding
     rules, get the least size of at least 3 that the `divisors` divide as they did
     before, those that count samples of those that the `batch-divisors` do, too. The features of several heads, or of q, k and v side by side, are
-    products, whose parts shrink each by itself. A dim keeps its size where an
+    products, whose parts shrink each by itself. Images get the least sizes on
+    which every window of the program has two places. A dim keeps its size where an
     attribute or data depends on it: windows of convolutions, tables whose indices
     the program computes. States lose their values, but for constants, of which a
     block stays.
