@@ -32,7 +32,9 @@ static constexpr int64_t kMostRanks = 16;
 static constexpr double kMost = 2e7, kMostOfPlan = 5e8, kMostDeep = 1e10;
 /// Operations of an op whose rule is proven, which runs it some twenty times:
 /// beside code generation, and where it may take minutes.
-static constexpr double kMostOfRule = 1e6, kMostOfRuleDeep = 1e9;
+static constexpr double kMostOfRule = 1e5, kMostOfRuleDeep = 1e9;
+/// Beyond it one step is enough, beside code generation.
+static constexpr double kMostOfTwoSteps = 2e6;
 /// Below it nothing moves, and everything is equal.
 static constexpr double kLeastNorm = 1e-6;
 
@@ -223,7 +225,9 @@ private:
     if (tooMany(countOperations(*many)))
       return found;
     const double needed = countOperations(*many) * divided.getNumRanks();
-    compare(*one, *many, countSteps(*many, 2 * needed > getMost() ? 1 : 2));
+    const bool isLong = needed > (divided.verify == "deep" ? kMostDeep / 2
+                                                           : kMostOfTwoSteps);
+    compare(*one, *many, countSteps(*many, isLong ? 1 : 2));
     if (found.outcome == ProofReport::Outcome::Equal &&
         many->lookupSymbol(train::kCompressedProgram))
       compareCompressed(*many);
@@ -331,35 +335,37 @@ private:
         divided.verify == "deep" ? kMostOfRuleDeep : kMostOfRule;
     ScopedDiagnosticHandler silent(forward->getContext(),
                                    [](Diagnostic &) { return success(); });
+    // The smallest of each kind stands for the others.
     auto proveAll = [&](ModuleOp module, bool isNewOnly) {
-      return module.walk([&](Operation *op) {
+      std::vector<std::pair<double, Operation *>> ops;
+      module.walk([&](Operation *op) {
+        if (isa<ShardableOpInterface>(op) && isa<LinalgFormOpInterface>(op) &&
+            !(isNewOnly && names.contains(op->getName().getStringRef())))
+          ops.emplace_back(interpreter::countOperations(op), op);
+      });
+      llvm::stable_sort(ops, llvm::less_first());
+      return llvm::all_of(ops, [&](const auto &each) {
+        Operation *op = each.second;
         const StringRef name = op->getName().getStringRef();
-        if (!isa<ShardableOpInterface>(op) || !isa<LinalgFormOpInterface>(op) ||
-            (isNewOnly && names.contains(name)))
-          return WalkResult::advance();
         if (!isNewOnly)
           names.insert(name);
-        if (!interpreter::shrinkConvolution(op) &&
-            countOperations(op) > mostOfRule) {
-          open.insert(name.str());
-          return WalkResult::advance();
-        }
-        const interpreter::RuleVerdict &verdict = prover.prove(op);
+        const interpreter::RuleVerdict *verdict = prover.prove(op, mostOfRule);
         using Outcome = interpreter::RuleVerdict::Outcome;
-        if (verdict.outcome == Outcome::NotShown)
+        if (!verdict || verdict->outcome == Outcome::NotShown)
           open.insert(name.str());
-        if (verdict.outcome != Outcome::Wrong)
-          return WalkResult::advance();
+        if (!verdict || verdict->outcome != Outcome::Wrong)
+          return true;
         found.outcome = ProofReport::Outcome::Differs;
         found.why =
-            llvm::formatv("how '{0}' is divided: {1}", name, verdict.why).str();
-        return WalkResult::interrupt();
+            llvm::formatv("how '{0}' is divided: {1}", name, verdict->why)
+                .str();
+        return false;
       });
     };
     bool isSound = true;
     for (ModuleOp program : programs)
       isSound = isSound &&
-                !proveAll(program, program != programs.front()).wasInterrupted();
+                proveAll(program, program != programs.front());
     found.rules = prover.count(interpreter::RuleVerdict::Outcome::Holds);
     found.openRules.assign(open.begin(), open.end());
     return isSound;
@@ -431,23 +437,12 @@ private:
     return phases.takeModule();
   }
 
-  static double countOperations(Operation *op) {
-    auto cost = dyn_cast<CostOpInterface>(op);
-    double count = cost ? cost.getFlops() : 0;
-    constexpr double kInOnePiece = 8; // times as fast
-    if (isa<train::ConvOp, train::ConvInputGradOp, train::ConvFilterGradOp>(op))
-      count /= kInOnePiece;
-    for (Value result : op->getResults())
-      count += numElements(result.getType());
-    return count;
-  }
-
   /// The operations of one rank's programs.
   static double countOperations(ModuleOp module) {
     double count = 0;
     module.walk([&](Operation *op) {
       if (isa<CostOpInterface>(op) && op->getParentOfType<func::FuncOp>())
-        count += countOperations(op);
+        count += interpreter::countOperations(op);
     });
     return count / double(getRoles(module).size());
   }

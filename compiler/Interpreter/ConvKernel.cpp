@@ -3,7 +3,6 @@
 
 #include "compiler/Interpreter/Field.h"
 #include "dialects/Train/TrainDialect.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -94,43 +93,6 @@ std::optional<ConvKernel> ConvKernel::create(Operation *op, Shapes operands,
   if (auto conv = dyn_cast<train::ConvFilterGradOp>(op))
     return set(conv, buffersOf(conv), Filter);
   return std::nullopt;
-}
-
-template <typename OpTy> static std::optional<OpTypes> shrinkOne(OpTy op) {
-  const std::array<int, 3> bufferOf = buffersOf(op);
-  OpTypes types;
-  for (Value operand : op->getOperands())
-    types.operands.push_back(cast<RankedTensorType>(operand.getType()));
-  types.result = cast<RankedTensorType>(op->getResult(0).getType());
-  auto typeOf = [&](int role) -> RankedTensorType & {
-    return bufferOf[role] < 2 ? types.operands[bufferOf[role]] : types.result;
-  };
-  enum { Image, Filter, Output };
-  const train::Window window =
-      train::windowOf(op, typeOf(Filter).getShape().drop_front(2));
-  SmallVector<int64_t> image(typeOf(Image).getShape()),
-      output(typeOf(Output).getShape());
-  bool isSmaller = false;
-  for (auto [i, dim] : llvm::enumerate(window.spatialDims())) {
-    const int64_t extent = window.dilations[i] * (window.sizes[i] - 1) + 1;
-    const int64_t least = extent + window.strides[i] - window.padsLow[i] -
-                          window.padsHigh[i];
-    if (least < 1 || image[dim] <= least || output[dim] < 2)
-      continue;
-    image[dim] = least;
-    output[dim] = 2;
-    isSmaller = true;
-  }
-  typeOf(Image) = typeOf(Image).clone(image);
-  typeOf(Output) = typeOf(Output).clone(output);
-  return isSmaller ? std::optional(types) : std::nullopt;
-}
-
-std::optional<OpTypes> shrinkConvolution(Operation *op) {
-  return TypeSwitch<Operation *, std::optional<OpTypes>>(op)
-      .Case<train::ConvOp, train::ConvInputGradOp, train::ConvFilterGradOp>(
-          [](auto conv) { return shrinkOne(conv); })
-      .Default(std::nullopt);
 }
 
 template <bool isExact> static void addProduct(Slot &sum, Slot a, Slot b) {

@@ -52,17 +52,6 @@ private:
   Walk ofImage, ofFilter, ofOutput;
 };
 
-/// Types of an op.
-struct OpTypes {
-  llvm::SmallVector<mlir::RankedTensorType> operands;
-  mlir::RankedTensorType result;
-};
-
-/// The types of a convolution, or of a gradient of one, on the least image on
-/// which its window has two places along each dim. None of other ops, or where
-/// its own has no more.
-std::optional<OpTypes> shrinkConvolution(mlir::Operation *op);
-
 } // namespace zc::interpreter
 
 #endif // ZC_COMPILER_INTERPRETER_CONVKERNEL_H

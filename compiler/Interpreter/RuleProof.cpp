@@ -1,12 +1,10 @@
 //===- RuleProof.cpp - whether sharding rules hold ------------------------===//
 #include "compiler/Interpreter/RuleProof.h"
 
-#include "compiler/Interpreter/ConvKernel.h"
 #include "compiler/Interpreter/Field.h"
+#include "compiler/Interpreter/LeastWindow.h"
 #include "dialects/Interfaces/OpInterfaces.h"
 #include "dialects/Train/TrainDialect.h"
-#include "mlir/IR/Builders.h"
-#include "mlir/IR/IRMapping.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -366,23 +364,15 @@ RuleVerdict RuleProver::prove(Operation *op, const ShardingRule &rule,
   return Proof(op, rule, limits, random).run();
 }
 
-/// A module with the same convolution, or gradient of one, of the least image
-/// on which its window has two places along each dim: no rule divides an image's
-/// rows under a window, so that this one stands for all. Null for other ops and
-/// where the image is as small.
-static OwningOpRef<ModuleOp> makeLeastConvolution(Operation *op) {
-  const auto shrunk = shrinkConvolution(op);
-  if (!shrunk)
-    return {};
-  OwningOpRef<ModuleOp> module = ModuleOp::create(op->getLoc());
-  OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
-  IRMapping operands;
-  for (auto [operand, type] :
-       llvm::zip_equal(op->getOperands(), shrunk->operands))
-    operands.map(operand, module->getBody()->addArgument(type, op->getLoc()));
-  Operation *clone = builder.clone(*op, operands);
-  clone->getResult(0).setType(shrunk->result);
-  return module;
+double countOperations(Operation *op) {
+  auto cost = dyn_cast<CostOpInterface>(op);
+  double count = cost ? cost.getFlops() : 0;
+  constexpr double kInOnePiece = 8; // times as fast
+  if (isa<train::ConvOp, train::ConvInputGradOp, train::ConvFilterGradOp>(op))
+    count /= kInOnePiece;
+  for (Value result : op->getResults())
+    count += numElements(result.getType());
+  return count;
 }
 
 /// The key of ops that are proven together: elementwise ones by rank and by
@@ -467,20 +457,25 @@ static std::vector<int64_t> classOf(Operation *op, const ShardingRule &rule) {
   return key;
 }
 
-const RuleVerdict &RuleProver::prove(Operation *op) {
-  const RuleVerdict *&known = ofKinds[kindOf(op)];
-  if (known)
-    return *known;
-  OwningOpRef<ModuleOp> small = makeLeastConvolution(op);
+const RuleVerdict *RuleProver::prove(Operation *op, double mostOperations) {
+  auto [known, isUnknown] = ofKinds.try_emplace(kindOf(op), nullptr);
+  if (!isUnknown && known->second)
+    return known->second;
+  OwningOpRef<ModuleOp> small = makeLeastWindow(op);
   if (small)
     op = &small->getBody()->front();
   const ShardingRule rule = cast<ShardableOpInterface>(op).getShardingRule();
-  if (!rule.check(op).empty()) // its class cannot be told
-    return *(known = &(verdicts[{int64_t(ofKinds.size())}] = prove(op, rule)));
-  auto [entry, isNew] = verdicts.try_emplace(classOf(op, rule));
-  if (isNew)
-    entry->second = prove(op, rule);
-  return *(known = &entry->second);
+  // The class of an op that its rule does not fit cannot be told.
+  const std::vector<int64_t> key = rule.check(op).empty()
+                                       ? classOf(op, rule)
+                                       : std::vector{int64_t(ofKinds.size())};
+  auto entry = verdicts.find(key);
+  if (entry == verdicts.end()) {
+    if (countOperations(op) > mostOperations)
+      return nullptr;
+    entry = verdicts.emplace(key, prove(op, rule)).first;
+  }
+  return known->second = &entry->second;
 }
 
 int64_t RuleProver::count(RuleVerdict::Outcome outcome) const {

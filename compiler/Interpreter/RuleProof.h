@@ -21,6 +21,10 @@ struct RuleVerdict {
   std::string why;
 };
 
+/// How many operations the interpreter does for an op, about: it does some 5e7
+/// a second.
+double countOperations(mlir::Operation *op);
+
 /// Proves of sharding rules, against the linalg form of their ops, that parts
 /// put together as the rule says are the whole, along every factor, and that
 /// the op is linear where the rule says so. It computes with numbers modulo a
@@ -32,8 +36,9 @@ public:
   explicit RuleProver(unsigned seed) : random(seed) {}
 
   /// Proves the op's own rule. Ops of one kind, attributes and rule are proven
-  /// once for all sizes that factors run over.
-  const RuleVerdict &prove(mlir::Operation *op);
+  /// once for all sizes that factors run over, and for all images. Null where
+  /// the first of them has more than `mostOperations`.
+  const RuleVerdict *prove(mlir::Operation *op, double mostOperations);
 
   /// Proves any rule that fits the op. `limits`: for each operand of integers,
   /// the range [low, high) of its elements; those left out get one that is safe
