@@ -397,10 +397,10 @@ private:
     return success();
   }
 
-  /// A first one, a last one, and one between two of its kind; of each stage
-  /// one.
+  /// A first and a last one, of which each has one of its kind beside it; of
+  /// each stage one.
   int64_t countLayersToKeep() const {
-    constexpr int64_t kLeastLayers = 3;
+    constexpr int64_t kLeastLayers = 2;
     int64_t stages = divided.getAxisSize("pp");
     if (stages > 1)
       if (Result<PipelineSchedule> chosen = chooseSchedule(divided);

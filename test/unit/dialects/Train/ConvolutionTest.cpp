@@ -10,7 +10,6 @@
 
 using namespace mlir;
 using zc::interpreter::Interpreter;
-using zc::interpreter::Precision;
 
 namespace zc::test {
 namespace {
@@ -29,9 +28,11 @@ TEST(Convolution, IsWhatItsFormComputes) {
     CaseProgram program(opCase);
     ASSERT_TRUE(program.module);
     const auto inputs = program.inputs(/*seed=*/3);
-    auto inOnePiece =
-        Interpreter(Precision::Double).run(program.func(), inputs);
-    auto byForm = Interpreter(Precision::Single).run(program.func(), inputs);
+    auto run = [&](interpreter::Precision precision) {
+      return Interpreter(precision).run(program.func(), inputs);
+    };
+    auto inOnePiece = run(interpreter::Precision::Double);
+    auto byForm = run(interpreter::Precision::Single);
     ASSERT_TRUE(succeeded(inOnePiece) && succeeded(byForm));
     ASSERT_EQ(inOnePiece->size(), byForm->size());
     for (auto [one, form] : llvm::zip_equal(*inOnePiece, *byForm)) {
