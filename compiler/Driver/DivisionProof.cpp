@@ -208,9 +208,10 @@ private:
       return notShown("dims cannot be made small: " + error);
     if (!takeClassWeights())
       return notShown("its class weights do not fit small dims");
-    // Of all ranks' samples; the backward takes as many operations again.
+    // The forward is that of all ranks' micro-batches; the backward takes as
+    // many operations again.
     if (tooMany(2 * countOperations(*forward) /
-                double(divided.getNumRanks()))) {
+                double(divided.getNumRanks() * divided.accumulate))) {
       proveRules({*forward});
       return found;
     }

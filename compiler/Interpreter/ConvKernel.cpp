@@ -102,7 +102,7 @@ template <bool isExact> static void addProduct(Slot &sum, Slot a, Slot b) {
     sum.f += a.f * b.f;
 }
 
-template <bool isExact>
+template <bool isExact, ConvKernel::Role target>
 void ConvKernel::runAll(ArrayRef<std::vector<Slot> *> buffers) const {
   Slot zero;
   zero.i = 0; // a float of 0, too
@@ -113,11 +113,13 @@ void ConvKernel::runAll(ArrayRef<std::vector<Slot> *> buffers) const {
 
   // The rows of channels at a place and an element of the window.
   auto multiply = [&](Slot *imageRow, Slot *filterRow, Slot *outputRow) {
-    for (int64_t k = 0; k < groupOutputs; ++k)
+    for (int64_t k = 0; k < groupOutputs; ++k) {
+      Slot *filters = filterRow + k * ofFilter.outer;
+      Slot &kept = outputRow[k * ofOutput.inner];
+      Slot o = kept;
       for (int64_t c = 0; c < groupChannels; ++c) {
         Slot &i = imageRow[c * ofImage.inner];
-        Slot &f = filterRow[k * ofFilter.outer + c * ofFilter.inner];
-        Slot &o = outputRow[k * ofOutput.inner];
+        Slot &f = filters[c * ofFilter.inner];
         if (target == Image)
           addProduct<isExact>(i, f, o);
         else if (target == Filter)
@@ -125,6 +127,9 @@ void ConvKernel::runAll(ArrayRef<std::vector<Slot> *> buffers) const {
         else
           addProduct<isExact>(o, i, f);
       }
+      if (target == Output)
+        kept = o;
+    }
   };
   // Places, then elements of the window, dim by dim.
   auto walk = [&](auto &self, int dim, Slot *i, Slot *f, Slot *o) -> void {
@@ -148,7 +153,12 @@ void ConvKernel::runAll(ArrayRef<std::vector<Slot> *> buffers) const {
 }
 
 void ConvKernel::run(ArrayRef<std::vector<Slot> *> buffers) const {
-  isExact ? runAll<true>(buffers) : runAll<false>(buffers);
+  if (target == Image)
+    isExact ? runAll<true, Image>(buffers) : runAll<false, Image>(buffers);
+  else if (target == Filter)
+    isExact ? runAll<true, Filter>(buffers) : runAll<false, Filter>(buffers);
+  else
+    isExact ? runAll<true, Output>(buffers) : runAll<false, Output>(buffers);
 }
 
 } // namespace zc::interpreter

@@ -40,7 +40,7 @@ private:
   void setShapes(const train::Window &window, llvm::ArrayRef<int64_t> image,
                  llvm::ArrayRef<int64_t> filter,
                  llvm::ArrayRef<int64_t> output);
-  template <bool isExact>
+  template <bool isExact, Role target>
   void runAll(llvm::ArrayRef<std::vector<Slot> *> buffers) const;
 
   std::array<int, 3> bufferOf;  // by role
