@@ -1,8 +1,8 @@
 #include "compiler/Driver/DivisionProof.h"
 
 #include "compiler/Driver/LossOptions.h"
-#include "compiler/Driver/ParameterGroups.h"
 #include "compiler/Driver/MeshOptions.h"
+#include "compiler/Driver/ParameterGroups.h"
 #include "compiler/Driver/Phases.h"
 #include "compiler/Interpreter/Compare.h"
 #include "compiler/Interpreter/Npy.h"
@@ -226,8 +226,8 @@ private:
     if (tooMany(countOperations(*many)))
       return found;
     const double needed = countOperations(*many) * divided.getNumRanks();
-    const bool isLong = needed > (divided.verify == "deep" ? kMostDeep / 2
-                                                           : kMostOfTwoSteps);
+    const bool isLong =
+        needed > (divided.verify == "deep" ? kMostDeep / 2 : kMostOfTwoSteps);
     compare(*one, *many, countSteps(*many, isLong ? 1 : 2));
     if (found.outcome == ProofReport::Outcome::Equal &&
         many->lookupSymbol(train::kCompressedProgram))
@@ -241,7 +241,7 @@ private:
                                     : kMost;
   }
 
-  /// Of one rank.
+  /// Whether so many operations of one rank are too many for all; says so.
   bool tooMany(double operations) {
     const double needed = operations * double(divided.getNumRanks());
     if (needed > getMost())
@@ -365,8 +365,7 @@ private:
     };
     bool isSound = true;
     for (ModuleOp program : programs)
-      isSound = isSound &&
-                proveAll(program, program != programs.front());
+      isSound = isSound && proveAll(program, program != programs.front());
     found.rules = prover.count(interpreter::RuleVerdict::Outcome::Holds);
     found.openRules.assign(open.begin(), open.end());
     return isSound;
@@ -390,8 +389,7 @@ private:
       const auto [name, dims] = each.rsplit('=');
       ofStates[name] = dims.str();
     }
-    found.equalLayers =
-        dropEqualBlocks(program, countLayersToKeep(), ofStates);
+    found.equalLayers = dropEqualBlocks(program, countLayersToKeep(), ofStates);
     llvm::erase_if(divided.shard, [&](StringRef each) {
       return !forward->lookupSymbol(each.rsplit('=').first);
     });

@@ -26,7 +26,7 @@ struct ProofReport {
   bool hasCompressed = false; // and one that sends compressed momentum
   int64_t ranks = 0;
   int64_t equalLayers = 0; // left out: others that are alike stand for them
-  int64_t rules = 0; // kinds of ops whose sharding rule is proven
+  int64_t rules = 0;       // kinds of ops whose sharding rule is proven
   /// Kinds of ops whose rule could not be, by their names.
   std::vector<std::string> openRules;
   double worst = 0; // of all tensors, relative to its largest element

@@ -120,7 +120,7 @@ ProofReport ProofProcess::wait(double seconds) {
   std::string text;
   using Clock = std::chrono::steady_clock;
   const Clock::time_point asked = Clock::now();
-  // Of a small model both take next to nothing.
+  // A small model's compilation and proof both take next to nothing.
   constexpr double kPart = 0.1, kLeast = 0.25;
   const double most = std::max({kPart * ownSeconds(), kLeast, seconds});
   auto isOver = [&] {

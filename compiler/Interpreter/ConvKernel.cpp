@@ -18,7 +18,9 @@ static SmallVector<int64_t> stridesOf(ArrayRef<int64_t> shape) {
 /// Which of the op's tensors is the image, the filter and the output: the first
 /// or second operand, or 2, the result.
 static std::array<int, 3> buffersOf(train::ConvOp) { return {0, 1, 2}; }
-static std::array<int, 3> buffersOf(train::ConvInputGradOp) { return {2, 1, 0}; }
+static std::array<int, 3> buffersOf(train::ConvInputGradOp) {
+  return {2, 1, 0};
+}
 static std::array<int, 3> buffersOf(train::ConvFilterGradOp) {
   return {0, 2, 1};
 }
@@ -137,10 +139,12 @@ void ConvKernel::runAll(ArrayRef<std::vector<Slot> *> buffers) const {
       return multiply(i, f, o);
     for (int64_t place = 0; place < places[dim]; ++place)
       for (int64_t w = 0; w < window[dim]; ++w) {
-        const int64_t at = place * strides[dim] - pads[dim] + w * dilations[dim];
+        const int64_t at =
+            place * strides[dim] - pads[dim] + w * dilations[dim];
         if (at >= 0 && at < image[dim])
           self(self, dim + 1, i + at * ofImage.spatial[dim],
-               f + w * ofFilter.spatial[dim], o + place * ofOutput.spatial[dim]);
+               f + w * ofFilter.spatial[dim],
+               o + place * ofOutput.spatial[dim]);
       }
   };
   for (int64_t n = 0; n < samples; ++n)

@@ -10,9 +10,9 @@
 
 namespace zc::interpreter {
 
-/// Computes a convolution or one of its gradients as its linalg form does, whose
-/// loops around rows of channels cost the interpreter a hundred times as much as
-/// the products.
+/// Computes a convolution or one of its gradients as its linalg form does,
+/// whose loops around rows of channels cost the interpreter a hundred times as
+/// much as the products.
 class ConvKernel {
 public:
   using Shapes = llvm::ArrayRef<llvm::SmallVector<int64_t>>;
@@ -43,8 +43,8 @@ private:
   template <bool isExact, Role target>
   void runAll(llvm::ArrayRef<std::vector<Slot> *> buffers) const;
 
-  std::array<int, 3> bufferOf;  // by role
-  Role target;                  // of the result
+  std::array<int, 3> bufferOf; // by role
+  Role target;                 // of the result
   bool isExact = false;
   int64_t samples = 0, groups = 0, groupChannels = 0, groupOutputs = 0;
   Sizes image = {1, 1, 1}, places = {1, 1, 1}, window = {1, 1, 1};

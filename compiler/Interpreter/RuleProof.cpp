@@ -410,11 +410,11 @@ static std::vector<int64_t> classOfRule(Operation *op,
     }
     key.push_back(INT64_MIN);
   };
-  for (auto [type, dims] : llvm::zip_equal(op->getOperandTypes(),
-                                           rule.operandDims))
+  for (auto [type, dims] :
+       llvm::zip_equal(op->getOperandTypes(), rule.operandDims))
     add(type, dims);
-  for (auto [type, dims] : llvm::zip_equal(op->getResultTypes(),
-                                           rule.resultDims))
+  for (auto [type, dims] :
+       llvm::zip_equal(op->getResultTypes(), rule.resultDims))
     add(type, dims);
   return key;
 }
@@ -424,11 +424,10 @@ static std::vector<int64_t> classOfSlice(train::SliceOp op,
                                          const ShardingRule &rule) {
   std::vector<int64_t> key;
   for (size_t dim = 0; dim < op.getOffsets().size(); ++dim)
-    llvm::append_values(key, op.getStrides()[dim],
-                        int64_t(op.getOffsets()[dim] > 0),
-                        int64_t(rule.operandDims[0][dim]),
-                        int64_t(rule.resultDims[0][dim]),
-                        int64_t(op.getType().getDimSize(dim) > 1));
+    llvm::append_values(
+        key, op.getStrides()[dim], int64_t(op.getOffsets()[dim] > 0),
+        int64_t(rule.operandDims[0][dim]), int64_t(rule.resultDims[0][dim]),
+        int64_t(op.getType().getDimSize(dim) > 1));
   for (const Factor &factor : rule.factors)
     llvm::append_values(key, int64_t(factor.kind), int64_t(factor.size > 1));
   key.push_back(int64_t(rule.linearity[0]));

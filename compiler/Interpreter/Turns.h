@@ -81,8 +81,8 @@ private:
   std::vector<Rank> ranks;
   RunOp runOp;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<Target, 1>> targets;
-  std::vector<Collectives> collectives;             // by role
-  llvm::DenseMap<mlir::Operation *, size_t> places; // in those lists
+  std::vector<Collectives> collectives;              // by role
+  llvm::DenseMap<mlir::Operation *, size_t> places;  // in those lists
   llvm::DenseMap<mlir::Operation *, size_t> numbers; // in their programs
 };
 

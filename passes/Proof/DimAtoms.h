@@ -38,7 +38,8 @@ public:
   /// The new size of a leaf.
   void set(int leaf, int64_t size);
 
-  /// Every leaf that is neither kept nor set, by `choose` from itself and its size.
+  /// Every leaf that is neither kept nor set, by `choose` from itself and its
+  /// size.
   void resize(llvm::function_ref<int64_t(int, int64_t)> choose);
 
   int64_t sizeOf(int atom);

@@ -48,8 +48,8 @@ private:
   /// Whether op `i + period` follows from op `i`, in a run that began at op
   /// `begin`.
   bool follows(int64_t i, int64_t period, int64_t begin);
-  bool operandFollows(Value value, Value next, int64_t i,
-                      int64_t period, int64_t begin);
+  bool operandFollows(Value value, Value next, int64_t i, int64_t period,
+                      int64_t begin);
   /// Whether all that reads results of blocks which would be left out, but for
   /// the last one's, is inside of them, and so for their states.
   bool areClosed(const EqualBlocks &blocks, int64_t keep) const;
@@ -79,8 +79,8 @@ static uint64_t hashOf(Operation *op) {
   return hash;
 }
 
-EqualBlockFinder::EqualBlockFinder(func::FuncOp program,
-                                   const llvm::StringMap<std::string> &divisions)
+EqualBlockFinder::EqualBlockFinder(
+    func::FuncOp program, const llvm::StringMap<std::string> &divisions)
     : program(program), divisions(divisions) {
   Block &block = program.getBody().front();
   for (Operation &op : block.without_terminator()) {
@@ -129,9 +129,9 @@ static SmallVector<NamedAttribute> describe(StateOp state) {
 bool EqualBlockFinder::areAlike(StateOp a, StateOp b) {
   auto [entry, isNew] = alike.try_emplace({a, b}, false);
   if (isNew)
-    entry->second = describe(a) == describe(b) &&
-                    divisions.lookup(a.getSymName()) ==
-                        divisions.lookup(b.getSymName());
+    entry->second =
+        describe(a) == describe(b) &&
+        divisions.lookup(a.getSymName()) == divisions.lookup(b.getSymName());
   return entry->second;
 }
 
@@ -182,9 +182,8 @@ bool EqualBlockFinder::areClosed(const EqualBlocks &blocks,
         if (i < last && number(user) >= blocks.end())
           return false;
     const int64_t begin = i - (i - blocks.begin) % blocks.period;
-    for (auto [value, before] :
-         llvm::zip_equal(ops[i]->getOperands(),
-                         ops[i - blocks.period]->getOperands()))
+    for (auto [value, before] : llvm::zip_equal(
+             ops[i]->getOperands(), ops[i - blocks.period]->getOperands()))
       if (value != before && states.count(value) &&
           !readsOwn(value, begin, begin + blocks.period, number))
         return false;
@@ -200,9 +199,8 @@ static bool pairStates(ArrayRef<Operation *> ops, const EqualBlocks &blocks,
     DenseMap<Value, Value> next, before;
     const int64_t begin = blocks.begin + block * blocks.period;
     for (int64_t i = begin; i < begin + blocks.period; ++i)
-      for (auto [value, old] :
-           llvm::zip_equal(ops[i]->getOperands(),
-                           ops[i - blocks.period]->getOperands()))
+      for (auto [value, old] : llvm::zip_equal(
+               ops[i]->getOperands(), ops[i - blocks.period]->getOperands()))
         if (states.count(value) &&
             (next.try_emplace(old, value).first->second != value ||
              before.try_emplace(value, old).first->second != old))
@@ -225,8 +223,8 @@ std::optional<EqualBlocks> EqualBlockFinder::find(int64_t keep) {
       most = saved;
     }
   };
-  for (int64_t period = 1;
-       period <= std::min(kLongestBlock, size / (keep + 1)); ++period) {
+  for (int64_t period = 1; period <= std::min(kLongestBlock, size / (keep + 1));
+       ++period) {
     int64_t begin = 0, i = 0;
     for (; i + period < size; ++i)
       if (!follows(i, period, begin)) {

@@ -13,8 +13,8 @@ namespace zc {
 /// Finds layers that are alike: blocks of the same ops one behind the other,
 /// each of which computes of the one before it what that computes of its
 /// predecessor, with states of its own that are alike. Leaves out all but
-/// `keep` of them, with their states. What a pass that divides programs does
-/// with one layer it does with an equal one.
+/// `keep` of them, with their states. A pass that divides programs does
+/// with one layer what it does with an equal one.
 ///
 /// `divisions`: texts by names of states; states of different texts are not
 /// alike. Returns how many blocks it has left out.

@@ -20,10 +20,10 @@ public:
 
   DimAtoms &getAtoms() { return atoms; }
 
-  /// Of the windows of convolutions and poolings, in the program's order.
+  /// The windows of convolutions and poolings, in the program's order.
   const std::vector<Slide> &getSlides() const { return slides; }
 
-  /// Of concatenations, in the program's order.
+  /// The dims that concatenations make, in the program's order.
   const std::vector<Sum> &getSums() const { return sums; }
 
   /// The atom of a dim of an argument or a result.

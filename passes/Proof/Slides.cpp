@@ -45,17 +45,15 @@ findLeaves(DimAtoms &atoms, const std::vector<Slide> &slides) {
 
 /// The sizes that follow where images of at least `most` elements have `most`;
 /// none where a window does not fit them or data do not.
-static std::optional<Sizes> follow(DimAtoms &atoms,
-                                   const std::vector<LeafSlide> &slides,
-                                   int64_t most) {
+static std::optional<Sizes>
+follow(DimAtoms &atoms, const std::vector<LeafSlide> &slides, int64_t most) {
   Sizes sizes;
   for (const LeafSlide &each : slides) {
     auto image = sizes.find(each.image);
     if (image == sizes.end())
-      image = sizes
-                  .emplace(each.image,
-                           std::min(most, atoms.oldSizeOf(each.image)))
-                  .first;
+      image =
+          sizes.emplace(each.image, std::min(most, atoms.oldSizeOf(each.image)))
+              .first;
     const int64_t places = each.slide->countPlaces(image->second);
     if (each.places < 0 ? places != 1 : places < 2)
       return std::nullopt;
@@ -71,8 +69,7 @@ static std::optional<Sizes> follow(DimAtoms &atoms,
 
 /// Whether what no other window slides over divides as before.
 static bool areDivisible(DimAtoms &atoms, const std::vector<LeafSlide> &slides,
-                         const Sizes &sizes,
-                         llvm::ArrayRef<int64_t> divisors) {
+                         const Sizes &sizes, llvm::ArrayRef<int64_t> divisors) {
   std::set<int> images;
   for (const LeafSlide &each : slides)
     images.insert(each.image);

@@ -66,9 +66,11 @@ static bool becomesGradient(Value value) {
     return user->getNumResults() == 1 &&
            numElements(user->getResult(0).getType()) ==
                numElements(value.getType()) &&
-           llvm::any_of(user->getUsers(), [](Operation *end) {
-             return isa<dist::ReshardOp>(end) && carriesGradients(end);
-           }) &&
+           llvm::any_of(user->getUsers(),
+                        [](Operation *end) {
+                          return isa<dist::ReshardOp>(end) &&
+                                 carriesGradients(end);
+                        }) &&
            addsUp(use);
   });
 }

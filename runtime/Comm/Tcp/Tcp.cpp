@@ -283,8 +283,8 @@ void Tcp::startKeeping(Peer &peer) {
 static void makeRoom(std::vector<char> &kept, size_t filled, uint64_t bytes) {
   constexpr size_t kFirst = 1 << 16;
   if (filled == kept.size())
-    kept.resize(size_t(
-        std::min<uint64_t>(bytes, std::max(kFirst, 2 * kept.size()))));
+    kept.resize(
+        size_t(std::min<uint64_t>(bytes, std::max(kFirst, 2 * kept.size()))));
 }
 
 bool Tcp::readKept(Peer &peer) {

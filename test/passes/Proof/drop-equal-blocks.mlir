@@ -67,7 +67,7 @@ func.func @forward(%w: tensor<4x4xf32> {train.state = @w}, %x: tensor<8x4xf32> {
 
 // -----
 
-// What the third one makes is a result.
+// The third one makes a result.
 train.state @a.0 "parameter" : tensor<4x4xf32>
 train.state @a.1 "parameter" : tensor<4x4xf32>
 train.state @a.2 "parameter" : tensor<4x4xf32>

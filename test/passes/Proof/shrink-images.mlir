@@ -55,7 +55,7 @@ func.func @forward(%x: tensor<8x6x14x14xf32> {train.input = "x", train.batch_dim
 train.state @p "parameter" : tensor<64x32x1x1xf32>
 train.state @q "parameter" : tensor<128x32x1x1xf32>
 train.state @r "parameter" : tensor<16x224x1x1xf32>
-// What is concatenated is as wide as its parts together.
+// A concatenation is as wide as its parts together.
 // CHECK-LABEL: func.func @forward
 // CHECK-SAME: tensor<4x4x2x2xf32> {train.batch_dim = 0 : i64, train.input = "x"
 func.func @forward(%p: tensor<64x32x1x1xf32> {train.state = @p}, %q: tensor<128x32x1x1xf32> {train.state = @q}, %r: tensor<16x224x1x1xf32> {train.state = @r}, %x: tensor<8x32x28x28xf32> {train.input = "x", train.batch_dim = 0}) -> tensor<8x16x28x28xf32> {
