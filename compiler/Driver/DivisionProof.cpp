@@ -31,8 +31,9 @@ static constexpr int64_t kMostRanks = 16;
 /// that may take minutes.
 static constexpr double kMost = 2e7, kMostOfPlan = 5e8, kMostDeep = 1e10;
 /// Operations of an op whose rule is proven, which runs it some twenty times:
-/// beside code generation, and where it may take minutes.
-static constexpr double kMostOfRule = 1e5, kMostOfRuleDeep = 1e9;
+/// beside code generation, in a plan, and where it may take minutes.
+static constexpr double kMostOfRule = 1e5, kMostOfRuleOfPlan = 1e6,
+                        kMostOfRuleDeep = 1e9;
 /// Beyond it one step is enough, beside code generation.
 static constexpr double kMostOfTwoSteps = 2e6;
 /// Below it nothing moves, and everything is equal.
@@ -332,8 +333,9 @@ private:
     interpreter::RuleProver prover(/*seed=*/1);
     llvm::StringSet<> names;
     std::set<std::string> open;
-    const double mostOfRule =
-        divided.verify == "deep" ? kMostOfRuleDeep : kMostOfRule;
+    const double mostOfRule = divided.verify == "deep" ? kMostOfRuleDeep
+                              : divided.plansOnly      ? kMostOfRuleOfPlan
+                                                       : kMostOfRule;
     ScopedDiagnosticHandler silent(forward->getContext(),
                                    [](Diagnostic &) { return success(); });
     // The smallest of each kind stands for the others.
