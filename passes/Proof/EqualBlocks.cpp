@@ -50,8 +50,8 @@ private:
   bool follows(int64_t i, int64_t period, int64_t begin);
   bool operandFollows(Value value, Value next, int64_t i, int64_t period,
                       int64_t begin);
-  /// Whether all that reads results of blocks which would be left out, but for
-  /// the last one's, is inside of them, and so for their states.
+  /// Whether all that reads results of blocks but for the last one's is inside
+  /// of them, and so for the states of those that would be left out.
   bool areClosed(const EqualBlocks &blocks, int64_t keep) const;
   int64_t numberOf(Value value) const;
   int64_t userOf(Operation *user) const;
@@ -176,11 +176,13 @@ bool EqualBlockFinder::areClosed(const EqualBlocks &blocks,
                                  int64_t keep) const {
   auto number = [&](Operation *user) { return userOf(user); };
   const int64_t last = blocks.end() - blocks.period;
+  // Branches side by side, such as those that make queries, keys and values,
+  // are no layers.
+  for (int64_t i = blocks.begin; i < last; ++i)
+    for (Operation *user : ops[i]->getUsers())
+      if (number(user) >= blocks.end())
+        return false;
   for (int64_t i = blocks.begin + keep * blocks.period; i < blocks.end(); ++i) {
-    for (Value result : ops[i]->getResults())
-      for (Operation *user : result.getUsers())
-        if (i < last && number(user) >= blocks.end())
-          return false;
     const int64_t begin = i - (i - blocks.begin) % blocks.period;
     for (auto [value, before] : llvm::zip_equal(
              ops[i]->getOperands(), ops[i - blocks.period]->getOperands()))

@@ -118,3 +118,20 @@ func.func @forward(%a0: tensor<4x4xf32> {train.state = @a.0}, %a1: tensor<4x4xf3
   %17 = train.mul %15, %16 : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
   return %17 : tensor<8x4xf32>
 }
+
+// -----
+
+// Three branches side by side are no layers.
+train.state @q "parameter" : tensor<4x4xf32>
+train.state @k "parameter" : tensor<4x4xf32>
+train.state @v "parameter" : tensor<4x4xf32>
+// CHECK-LABEL: func.func @forward
+// CHECK-COUNT-3: train.matmul
+func.func @forward(%q: tensor<4x4xf32> {train.state = @q}, %k: tensor<4x4xf32> {train.state = @k}, %v: tensor<4x4xf32> {train.state = @v}, %x: tensor<8x4xf32> {train.input = "x", train.batch_dim = 0}) -> tensor<8x4xf32> {
+  %0 = train.matmul %x, %q : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+  %1 = train.matmul %x, %k : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+  %2 = train.matmul %x, %v : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+  %3 = train.mul %0, %1 : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+  %4 = train.sub %3, %2 : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+  return %4 : tensor<8x4xf32>
+}
