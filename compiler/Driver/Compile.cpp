@@ -118,12 +118,14 @@ private:
 };
 
 /// `seconds`: that may be waited. Returns an exit code.
-static int finishProof(ProofProcess *proof, double seconds, Phases &phases,
-                       Summary &summary) {
+static int finishProof(ProofProcess *proof, double seconds, int64_t ranks,
+                       Phases &phases, Summary &summary) {
   if (!proof)
     return 0;
   ScopedTime time(phases.getTimes(), "wait for the proof");
-  const ProofReport report = proof->wait(seconds);
+  ProofReport report = proof->wait(seconds);
+  if (report.ranks == 0) // it had no time to say so
+    report.ranks = ranks;
   if (report.outcome == ProofReport::Outcome::Differs)
     return reportError(
         "internal error: on small dims the program does not train as the plain "
@@ -181,8 +183,9 @@ static int runPhases(Phases &phases, const CompileOptions &options,
     return 1;
   if (options.emit == Emit::Llvm || options.emit == Emit::Ptx)
     return emitMachineCode(phases.getModule(), options);
-  if (int code = finishProof(
-          proof.get(), getProofSeconds(options, getSeconds()), phases, summary))
+  if (int code =
+          finishProof(proof.get(), getProofSeconds(options, getSeconds()),
+                      options.getNumRanks(), phases, summary))
     return code;
   if (int code =
           writeArtifact(phases.getModule(), options, phases.getPipeline(),
@@ -281,7 +284,7 @@ int zc::compilePlan(const CompileOptions &options, plan::Manifest &manifest) {
   Summary shown;
   if (int code =
           finishProof(proof.get(), allowed > 0 ? std::max(allowed, kAsked) : 0,
-                      phases, shown))
+                      options.getNumRanks(), phases, shown))
     return code;
   if (shown.proof)
     printProof(*shown.proof, llvm::errs());

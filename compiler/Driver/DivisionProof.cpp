@@ -2,13 +2,16 @@
 
 #include "compiler/Driver/LossOptions.h"
 #include "compiler/Driver/MeshOptions.h"
+#include "compiler/Driver/ParameterGroups.h"
 #include "compiler/Driver/Phases.h"
 #include "compiler/Interpreter/Compare.h"
 #include "compiler/Interpreter/Npy.h"
 #include "compiler/Interpreter/RuleProof.h"
 #include "compiler/Interpreter/SimulatedRanks.h"
 #include "dialects/Interfaces/OpInterfaces.h"
+#include "dialects/Train/Versions.h"
 #include "passes/Analysis/Roles.h"
+#include "passes/Proof/EqualBlocks.h"
 #include "passes/Proof/Passes.h"
 #include "runtime/Base/File.h"
 #include "runtime/Plan/Order/Versions.h"
@@ -26,10 +29,13 @@ static constexpr int64_t kMostRanks = 16;
 /// Operations, of which the interpreter does some 5e7 a second: of a proof that
 /// goes on beside code generation, of one that a plan waits for, and of one
 /// that may take minutes.
-static constexpr double kMost = 1e8, kMostOfPlan = 5e8, kMostDeep = 1e10;
+static constexpr double kMost = 2e7, kMostOfPlan = 5e8, kMostDeep = 1e10;
 /// Operations of an op whose rule is proven, which runs it some twenty times:
-/// beside code generation, and where it may take minutes.
-static constexpr double kMostOfRule = 1e6, kMostOfRuleDeep = 1e9;
+/// beside code generation, in a plan, and where it may take minutes.
+static constexpr double kMostOfRule = 1e5, kMostOfRuleOfPlan = 1e6,
+                        kMostOfRuleDeep = 1e9;
+/// Beyond it one step is enough, beside code generation.
+static constexpr double kMostOfTwoSteps = 2e6;
 /// Below it nothing moves, and everything is equal.
 static constexpr double kLeastNorm = 1e-6;
 
@@ -191,39 +197,88 @@ public:
 
   ProofReport run() {
     ProofReport report = show();
-    if (!fewerClasses.empty())
-      llvm::sys::fs::remove(fewerClasses);
+    for (const std::string &file : temporary)
+      llvm::sys::fs::remove(file);
     report.ranks = divided.getNumRanks();
     return report;
   }
 
 private:
   ProofReport show() {
-    if (isWithoutFlush(divided.schedule))
-      return notShown("steps of schedule " + divided.schedule +
-                      " read older weights than one rank's do");
-    if (failed(shrink()))
+    if (failed(dropEqualLayers()) || failed(shrink()))
       return notShown("dims cannot be made small: " + error);
     if (!takeClassWeights())
       return notShown("its class weights do not fit small dims");
-    OwningOpRef<ModuleOp> one = build(whole, /*fuses=*/false);
+    // The forward is that of all ranks' micro-batches; the backward takes as
+    // many operations again.
+    if (tooMany(2 * countOperations(*forward) /
+                double(divided.getNumRanks() * divided.accumulate))) {
+      proveRules({*forward});
+      return found;
+    }
+    if (!noteStages())
+      return notShown("no temporary file can be made for its stages");
     OwningOpRef<ModuleOp> many = build(divided, divided.verify == "deep");
+    OwningOpRef<ModuleOp> one = many ? build(whole, /*fuses=*/false) : nullptr;
     if (!one || !many)
       return notShown("on small dims it does not compile: " + error);
-    if (!proveRules(*one, *many))
+    if (!proveRules({*one, *many}))
+      return found;
+    if (tooMany(countOperations(*many)))
       return found;
     const double needed = countOperations(*many) * divided.getNumRanks();
-    const double most = divided.verify == "deep" ? kMostDeep
-                        : divided.plansOnly      ? kMostOfPlan
-                                                 : kMost;
-    if (needed > most)
-      return notShown(llvm::formatv("it would take {0:f0} million operations",
-                                    needed / 1e6));
-    compare(*one, *many, 2 * needed > most ? 1 : 2);
+    const bool isLong =
+        needed > (divided.verify == "deep" ? kMostDeep / 2 : kMostOfTwoSteps);
+    compare(*one, *many, countSteps(*many, isLong ? 1 : 2));
     if (found.outcome == ProofReport::Outcome::Equal &&
         many->lookupSymbol(train::kCompressedProgram))
       compareCompressed(*many);
     return found;
+  }
+
+  double getMost() const {
+    return divided.verify == "deep" ? kMostDeep
+           : divided.plansOnly      ? kMostOfPlan
+                                    : kMost;
+  }
+
+  /// Whether so many operations of one rank are too many for all; says so.
+  bool tooMany(double operations) {
+    const double needed = operations * double(divided.getNumRanks());
+    if (needed > getMost())
+      notShown(llvm::formatv("it would take {0:f0} million operations or more",
+                             needed / 1e6));
+    return needed > getMost();
+  }
+
+  /// Without flush, one rank reads versions as old as each stage does; it knows
+  /// of stages by a file, where they are not all of one age.
+  bool noteStages() {
+    if (!isWithoutFlush(divided.schedule))
+      return true;
+    whole.schedule = divided.schedule;
+    whole.verticalSync = divided.verticalSync;
+    if (divided.schedule != "stash")
+      return true;
+    if (divided.stages == "auto") {
+      Result<std::string> file = makeTemporaryFile("zc-verify", ".txt");
+      if (!file.ok())
+        return false;
+      temporary.push_back(*file);
+      divided.writeStages = *file;
+    }
+    whole.stages =
+        divided.stages == "auto" ? divided.writeStages : divided.stages;
+    return true;
+  }
+
+  /// The versions that late stages read differ once as many steps are done.
+  static int64_t countSteps(ModuleOp many, int64_t steps) {
+    int64_t delay = 0;
+    many.walk([&](train::StateOp state) {
+      delay = std::max(delay, train::getDelay(state));
+    });
+    return delay > 0 ? std::max(steps, delay + 2) : steps;
   }
 
   ProofReport notShown(std::string why) {
@@ -236,7 +291,8 @@ private:
     Result<std::string> file = makeTemporaryFile("zc-verify", ".npy");
     if (!file.ok())
       return false;
-    divided.classWeights = whole.classWeights = fewerClasses = *file;
+    temporary.push_back(*file);
+    divided.classWeights = whole.classWeights = *file;
     const int64_t count = int64_t(numbers.size());
     return !llvm::errorToBool(interpreter::writeNpy(
         *file, interpreter::Tensor::ofFloats({count}, std::move(numbers))));
@@ -271,45 +327,87 @@ private:
     return false;
   }
 
-  /// Proves the sharding rules of all ops of the plain program, and of those
-  /// that division puts in their places. False: one is wrong.
-  bool proveRules(ModuleOp one, ModuleOp many) {
+  /// Proves the sharding rules of all ops of the first program, and of those
+  /// that the next ones have in their places. False: one is wrong.
+  bool proveRules(ArrayRef<ModuleOp> programs) {
     interpreter::RuleProver prover(/*seed=*/1);
     llvm::StringSet<> names;
     std::set<std::string> open;
-    const double mostOfRule =
-        divided.verify == "deep" ? kMostOfRuleDeep : kMostOfRule;
+    const double mostOfRule = divided.verify == "deep" ? kMostOfRuleDeep
+                              : divided.plansOnly      ? kMostOfRuleOfPlan
+                                                       : kMostOfRule;
     ScopedDiagnosticHandler silent(forward->getContext(),
                                    [](Diagnostic &) { return success(); });
+    // The smallest of each kind stands for the others.
     auto proveAll = [&](ModuleOp module, bool isNewOnly) {
-      return module.walk([&](Operation *op) {
+      std::vector<std::pair<double, Operation *>> ops;
+      module.walk([&](Operation *op) {
+        if (isa<ShardableOpInterface>(op) && isa<LinalgFormOpInterface>(op) &&
+            !(isNewOnly && names.contains(op->getName().getStringRef())))
+          ops.emplace_back(interpreter::countOperations(op), op);
+      });
+      llvm::stable_sort(ops, llvm::less_first());
+      return llvm::all_of(ops, [&](const auto &each) {
+        Operation *op = each.second;
         const StringRef name = op->getName().getStringRef();
-        if (!isa<ShardableOpInterface>(op) || !isa<LinalgFormOpInterface>(op) ||
-            (isNewOnly && names.contains(name)))
-          return WalkResult::advance();
         if (!isNewOnly)
           names.insert(name);
-        if (countOperations(op) > mostOfRule) {
-          open.insert(name.str());
-          return WalkResult::advance();
-        }
-        const interpreter::RuleVerdict &verdict = prover.prove(op);
+        const interpreter::RuleVerdict *verdict = prover.prove(op, mostOfRule);
         using Outcome = interpreter::RuleVerdict::Outcome;
-        if (verdict.outcome == Outcome::NotShown)
+        if (!verdict || verdict->outcome == Outcome::NotShown)
           open.insert(name.str());
-        if (verdict.outcome != Outcome::Wrong)
-          return WalkResult::advance();
+        if (!verdict || verdict->outcome != Outcome::Wrong)
+          return true;
         found.outcome = ProofReport::Outcome::Differs;
         found.why =
-            llvm::formatv("how '{0}' is divided: {1}", name, verdict.why).str();
-        return WalkResult::interrupt();
+            llvm::formatv("how '{0}' is divided: {1}", name, verdict->why)
+                .str();
+        return false;
       });
     };
-    const bool isSound = !proveAll(one, false).wasInterrupted() &&
-                         !proveAll(many, true).wasInterrupted();
+    bool isSound = true;
+    for (ModuleOp program : programs)
+      isSound = isSound && proveAll(program, program != programs.front());
     found.rules = prover.count(interpreter::RuleVerdict::Outcome::Holds);
     found.openRules.assign(open.begin(), open.end());
     return isSound;
+  }
+
+  /// Layers that are alike, divided alike and in one group of parameters stand
+  /// for one another, but in a proof that may take minutes and where a file
+  /// names them. Each stage has some.
+  LogicalResult dropEqualLayers() {
+    auto program = forward->lookupSymbol<func::FuncOp>(train::kForwardProgram);
+    if (!program || divided.verify == "deep" || divided.stages != "auto")
+      return success();
+    ScopedDiagnosticHandler collect(
+        forward->getContext(),
+        [&](Diagnostic &diagnostic) { error = diagnostic.str(); });
+    if (failed(exemptFromDecay(*forward, divided.noWeightDecay)) ||
+        failed(applyGroups(*forward, divided.groups)))
+      return failure();
+    llvm::StringMap<std::string> ofStates;
+    for (StringRef each : divided.shard) {
+      const auto [name, dims] = each.rsplit('=');
+      ofStates[name] = dims.str();
+    }
+    found.equalLayers = dropEqualBlocks(program, countLayersToKeep(), ofStates);
+    llvm::erase_if(divided.shard, [&](StringRef each) {
+      return !forward->lookupSymbol(each.rsplit('=').first);
+    });
+    return success();
+  }
+
+  /// A first and a last one, of which each has one of its kind beside it; of
+  /// each stage one.
+  int64_t countLayersToKeep() const {
+    constexpr int64_t kLeastLayers = 2;
+    int64_t stages = divided.getAxisSize("pp");
+    if (stages > 1)
+      if (Result<PipelineSchedule> chosen = chooseSchedule(divided);
+          chosen.ok())
+        stages = int64_t(chosen->roleOfStage.size());
+    return std::max(kLeastLayers, stages);
   }
 
   LogicalResult shrink() {
@@ -340,20 +438,12 @@ private:
     return phases.takeModule();
   }
 
-  static double countOperations(Operation *op) {
-    auto cost = dyn_cast<CostOpInterface>(op);
-    double count = cost ? cost.getFlops() : 0;
-    for (Value result : op->getResults())
-      count += numElements(result.getType());
-    return count;
-  }
-
   /// The operations of one rank's programs.
   static double countOperations(ModuleOp module) {
     double count = 0;
     module.walk([&](Operation *op) {
       if (isa<CostOpInterface>(op) && op->getParentOfType<func::FuncOp>())
-        count += countOperations(op);
+        count += interpreter::countOperations(op);
     });
     return count / double(getRoles(module).size());
   }
@@ -453,7 +543,7 @@ private:
   OwningOpRef<ModuleOp> forward;
   CompileOptions divided, whole;
   std::string error;
-  std::string fewerClasses; // a temporary file
+  std::vector<std::string> temporary; // files
   ProofReport found;
 };
 } // namespace

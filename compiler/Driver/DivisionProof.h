@@ -25,7 +25,8 @@ struct ProofReport {
   int64_t steps = 0;          // that were trained
   bool hasCompressed = false; // and one that sends compressed momentum
   int64_t ranks = 0;
-  int64_t rules = 0; // kinds of ops whose sharding rule is proven
+  int64_t equalLayers = 0; // left out: others that are alike stand for them
+  int64_t rules = 0;       // kinds of ops whose sharding rule is proven
   /// Kinds of ops whose rule could not be, by their names.
   std::vector<std::string> openRules;
   double worst = 0; // of all tensors, relative to its largest element
@@ -34,7 +35,9 @@ struct ProofReport {
 /// How the parameters of a module are divided over tp, as --shard says it.
 std::vector<std::string> listDivisions(mlir::ModuleOp module);
 
-/// Compiles the forward of train ops twice on small dims (--zc-shrink-dims): as
+/// Compiles the forward of train ops twice on small dims (--zc-shrink-dims),
+/// with few of its layers that are alike (--zc-drop-equal-blocks) unless the
+/// proof is deep: as
 /// `options` divide it, on a mesh of few ranks where theirs has many, and for
 /// one rank without ZeRO. Proves the sharding rule of each kind of op
 /// (compiler/Interpreter/RuleProof.h). Trains both programs in the interpreter,

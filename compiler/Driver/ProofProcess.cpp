@@ -29,6 +29,7 @@ static std::string print(const ProofReport &report) {
                          {"steps", report.steps},
                          {"hasCompressed", report.hasCompressed},
                          {"ranks", report.ranks},
+                         {"equalLayers", report.equalLayers},
                          {"rules", report.rules},
                          {"openRules", std::move(open)},
                          {"worst", report.worst}});
@@ -51,6 +52,7 @@ static bool parse(const std::string &text, ProofReport &report) {
   report.steps = object->getInteger("steps").value_or(0);
   report.hasCompressed = object->getBoolean("hasCompressed").value_or(false);
   report.ranks = object->getInteger("ranks").value_or(0);
+  report.equalLayers = object->getInteger("equalLayers").value_or(0);
   report.rules = object->getInteger("rules").value_or(0);
   report.worst = object->getNumber("worst").value_or(0);
   for (const llvm::json::Value &name : *object->getArray("openRules"))
@@ -118,9 +120,9 @@ ProofReport ProofProcess::wait(double seconds) {
   std::string text;
   using Clock = std::chrono::steady_clock;
   const Clock::time_point asked = Clock::now();
-  // Alone on a machine, both have computed side by side.
-  constexpr double kLeast = 0.5;
-  const double most = std::max(ownSeconds() - began + seconds, kLeast);
+  // A small model's compilation and proof both take next to nothing.
+  constexpr double kPart = 0.1, kLeast = 0.25;
+  const double most = std::max({kPart * ownSeconds(), kLeast, seconds});
   auto isOver = [&] {
     const std::chrono::duration<double> waited = Clock::now() - asked;
     constexpr double kBusy = 60; // times as long on the busiest machine
@@ -140,8 +142,8 @@ ProofReport ProofProcess::wait(double seconds) {
         break;
     } else if (seconds > 0 && isOver()) {
       report.isLost = false;
-      report.why = "it takes longer than a tenth of the compilation; --verify "
-                   "deep lets it";
+      report.why = "it takes more than a tenth of the compilation's time; "
+                   "--verify deep lets it";
       end();
       return report;
     }

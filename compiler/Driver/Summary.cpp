@@ -247,11 +247,17 @@ void zc::printProof(const ProofReport &report, llvm::raw_ostream &os) {
   if (report.outcome == ProofReport::Outcome::Equal)
     os << llvm::formatv(
         "zc: verified: on small dims {0}, in all {1} tensors "
-        "of {2}{3} within {4:e1}\n",
+        "of {2}{3} within {4:e1}{5}\n",
         who, report.tensors,
         report.steps == 1 ? "a step" : llvm::utostr(report.steps) + " steps",
         report.hasCompressed ? " and of one behind the warm-up" : "",
-        report.worst);
+        report.worst,
+        report.equalLayers == 0
+            ? ""
+            : llvm::formatv("; {0} layers that are equal to others were left "
+                            "out",
+                            report.equalLayers)
+                  .str());
   else
     os << "zc: note: not verified that " << who << ": " << report.why << '\n';
   if (report.rules)

@@ -1,6 +1,8 @@
 //===- Nodes.cpp - loops, views and linalg ops of a program ---------------===//
 #include "compiler/Interpreter/Nodes.h"
 
+#include "compiler/Interpreter/Field.h"
+
 namespace zc::interpreter {
 
 /// All at once: a target may be another's source.
@@ -126,6 +128,26 @@ void CopyNode::run(Frame &frame) const {
   copy(from, to, 0, from.data, to.data);
 }
 
+/// Whether the body adds a product to its last operand: the numbers of its
+/// two factors are 0 and 1.
+static bool isContraction(const GenericNode &node) {
+  if (node.operands.size() != 3 || node.body.size() != 2 ||
+      !node.counters.empty())
+    return false;
+  const Instruction &product = node.body[0], &sum = node.body[1];
+  const auto &a = node.operands[0], &b = node.operands[1],
+             &into = node.operands[2];
+  auto takes = [](const Instruction &in, uint32_t left, uint32_t right) {
+    return (in.operands[0] == left && in.operands[1] == right) ||
+           (in.operands[0] == right && in.operands[1] == left);
+  };
+  return product.opcode == Opcode::MulF && sum.opcode == Opcode::AddF &&
+         !product.rounds && !sum.rounds && a.isRead && b.isRead &&
+         into.isRead && !a.isWritten && !b.isWritten && into.isWritten &&
+         takes(product, a.argument, b.argument) &&
+         takes(sum, product.result, into.argument) && into.yield == sum.result;
+}
+
 namespace {
 /// One execution of a GenericNode.
 struct GenericRun {
@@ -136,6 +158,7 @@ struct GenericRun {
     }
     for (const auto &operand : node.operands)
       addCursor(operand);
+    contracts = isContraction(node);
   }
 
   void addCursor(const GenericNode::Operand &operand) {
@@ -161,9 +184,26 @@ struct GenericRun {
         *cursors[i] = frame.slots[node.operands[i].yield];
   }
 
+  template <bool isExact> void contract(size_t loop) const {
+    const Slot *a = cursors[0], *b = cursors[1];
+    Slot *sum = cursors[2];
+    for (int64_t i = 0; i < ranges[loop]; ++i) {
+      if (isExact)
+        sum->i = field::add(sum->i, field::multiply(a->i, b->i));
+      else
+        sum->f += a->f * b->f;
+      a += strides[0][loop];
+      b += strides[1][loop];
+      sum += strides[2][loop];
+    }
+  }
+
   void runLoop(size_t loop) {
     if (loop == ranges.size())
       return runElement();
+    if (contracts && loop + 1 == ranges.size())
+      return node.body[0].isExact ? contract<true>(loop)
+                                  : contract<false>(loop);
     for (int64_t i = 0; i < ranges[loop]; ++i) {
       if (!node.counters.empty())
         frame.slots[node.counters[loop]].i = i;
@@ -180,6 +220,7 @@ struct GenericRun {
   llvm::SmallVector<int64_t, 6> ranges;
   llvm::SmallVector<Slot *, 6> cursors;
   llvm::SmallVector<llvm::SmallVector<int64_t, 6>, 6> strides;
+  bool contracts = false; // the innermost loop runs in one piece
 };
 } // namespace
 

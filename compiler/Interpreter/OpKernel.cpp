@@ -66,14 +66,30 @@ static func::FuncOp buildFunction(OpBuilder &builder, Operation *op,
   return func;
 }
 
+static bool areOwn(TypeRange types, OpKernel::Shapes shapes) {
+  return llvm::all_of(llvm::zip_equal(types, shapes), [](const auto &each) {
+    auto [type, shape] = each;
+    return cast<RankedTensorType>(type).getShape() == ArrayRef<int64_t>(shape);
+  });
+}
+
 FailureOr<OpKernel> OpKernel::compile(Operation *op, Shapes operands,
                                       Shapes results, Precision precision,
                                       SharedPair shared) {
+  if (!shared)
+    if (auto conv = ConvKernel::create(op, operands, results, precision)) {
+      OpKernel kernel;
+      kernel.conv = std::move(conv);
+      return kernel;
+    }
   OwningOpRef<ModuleOp> module = ModuleOp::create(op->getLoc());
   OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
   func::FuncOp function = buildFunction(builder, op, operands, results, shared);
-  if (failed(mlir::verify(*module)))
-    return failure();
+  // The form of an op fits the op's own types; others may be none of it.
+  if (!areOwn(op->getOperandTypes(), operands) ||
+      !areOwn(op->getResultTypes(), results))
+    if (failed(mlir::verify(*module)))
+      return failure();
   auto compiled = interpreter::compile(function, precision);
   if (failed(compiled))
     return failure();
@@ -85,6 +101,10 @@ FailureOr<OpKernel> OpKernel::compile(Operation *op, Shapes operands,
 }
 
 bool OpKernel::run(ArrayRef<std::vector<Slot> *> buffers) {
+  if (conv) {
+    conv->run(buffers);
+    return true;
+  }
   for (auto [index, buffer] : llvm::enumerate(buffers))
     bindView(program->frame.views[index], *buffer, shapes[index]);
   execute(program->code, program->frame);

@@ -2,6 +2,7 @@
 #ifndef ZC_COMPILER_INTERPRETER_OPKERNEL_H
 #define ZC_COMPILER_INTERPRETER_OPKERNEL_H
 
+#include "compiler/Interpreter/ConvKernel.h"
 #include "compiler/Interpreter/Machine.h"
 #include "mlir/IR/Operation.h"
 
@@ -32,7 +33,8 @@ public:
 
 private:
   OpKernel() = default;
-  std::unique_ptr<Program> program;
+  std::unique_ptr<Program> program; // null: it is a convolution
+  std::optional<ConvKernel> conv;
   std::vector<llvm::SmallVector<int64_t>> shapes; // of the buffers
 };
 

@@ -2,6 +2,7 @@
 #include "compiler/Interpreter/RuleProof.h"
 
 #include "compiler/Interpreter/Field.h"
+#include "compiler/Interpreter/LeastWindow.h"
 #include "dialects/Interfaces/OpInterfaces.h"
 #include "dialects/Train/TrainDialect.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -363,32 +364,117 @@ RuleVerdict RuleProver::prove(Operation *op, const ShardingRule &rule,
   return Proof(op, rule, limits, random).run();
 }
 
+double countOperations(Operation *op) {
+  auto cost = dyn_cast<CostOpInterface>(op);
+  double count = cost ? cost.getFlops() : 0;
+  constexpr double kInOnePiece = 8; // times as fast
+  if (isa<train::ConvOp, train::ConvInputGradOp, train::ConvFilterGradOp>(op))
+    count /= kInOnePiece;
+  for (Value result : op->getResults())
+    count += numElements(result.getType());
+  return count;
+}
+
 /// The key of ops that are proven together: elementwise ones by rank and by
-/// which dims have one element, others by their types.
-static std::vector<const void *> classOf(Operation *op) {
-  if (!isa<ElementwiseOpInterface>(op))
-    return kindOf(op);
-  std::vector<const void *> key = {
-      op->getName().getAsOpaquePointer(),
-      op->getAttrDictionary().getAsOpaquePointer()};
+/// which dims have one element.
+static std::vector<int64_t> classOfElementwise(Operation *op) {
+  std::vector<int64_t> key;
   auto add = [&](Type type) {
-    auto tensor = cast<RankedTensorType>(type);
-    key.push_back(tensor.getElementType().getAsOpaquePointer());
-    uintptr_t divisible = 1;
-    for (int64_t size : tensor.getShape())
+    int64_t divisible = 1;
+    for (int64_t size : cast<RankedTensorType>(type).getShape())
       divisible = 2 * divisible + (size > 1);
-    key.push_back(reinterpret_cast<const void *>(divisible));
+    key.push_back(divisible);
   };
   llvm::for_each(op->getOperandTypes(), add);
   llvm::for_each(op->getResultTypes(), add);
   return key;
 }
 
-const RuleVerdict &RuleProver::prove(Operation *op) {
-  auto [entry, isNew] = verdicts.try_emplace(classOf(op));
-  if (isNew)
-    entry->second = prove(op, cast<ShardableOpInterface>(op).getShardingRule());
-  return entry->second;
+/// Others by their rules, whatever the sizes of factors are, and by the sizes
+/// that no factor runs over.
+static std::vector<int64_t> classOfRule(Operation *op,
+                                        const ShardingRule &rule) {
+  std::vector<int64_t> key;
+  for (const Factor &factor : rule.factors)
+    llvm::append_values(key, int64_t(factor.kind), int64_t(factor.size > 1));
+  for (Linearity each : rule.linearity)
+    key.push_back(int64_t(each));
+  auto add = [&](Type type, ArrayRef<int> ofDims) {
+    ArrayRef<int64_t> shape = cast<RankedTensorType>(type).getShape();
+    for (auto [size, factor] : llvm::zip_equal(shape, ofDims)) {
+      const bool isWhole = factor == ShardingRule::kWhole;
+      const int64_t inner =
+          isWhole ? size
+                  : size / std::max<int64_t>(rule.factors[factor].size, 1);
+      llvm::append_values(key, int64_t(factor), inner);
+    }
+    key.push_back(INT64_MIN);
+  };
+  for (auto [type, dims] :
+       llvm::zip_equal(op->getOperandTypes(), rule.operandDims))
+    add(type, dims);
+  for (auto [type, dims] :
+       llvm::zip_equal(op->getResultTypes(), rule.resultDims))
+    add(type, dims);
+  return key;
+}
+
+/// Parts that lie elsewhere, or are larger, are cut out alike.
+static std::vector<int64_t> classOfSlice(train::SliceOp op,
+                                         const ShardingRule &rule) {
+  std::vector<int64_t> key;
+  for (size_t dim = 0; dim < op.getOffsets().size(); ++dim)
+    llvm::append_values(
+        key, op.getStrides()[dim], int64_t(op.getOffsets()[dim] > 0),
+        int64_t(rule.operandDims[0][dim]), int64_t(rule.resultDims[0][dim]),
+        int64_t(op.getType().getDimSize(dim) > 1));
+  for (const Factor &factor : rule.factors)
+    llvm::append_values(key, int64_t(factor.kind), int64_t(factor.size > 1));
+  key.push_back(int64_t(rule.linearity[0]));
+  return key;
+}
+
+/// Ops of one name, attributes and element types differ by sizes alone.
+static std::vector<int64_t> classOf(Operation *op, const ShardingRule &rule) {
+  auto slice = dyn_cast<train::SliceOp>(op);
+  std::vector<int64_t> key = slice ? classOfSlice(slice, rule)
+                             : isa<ElementwiseOpInterface>(op)
+                                 ? classOfElementwise(op)
+                                 : classOfRule(op, rule);
+  auto add = [&](const void *pointer) {
+    key.push_back(int64_t(reinterpret_cast<uintptr_t>(pointer)));
+  };
+  add(op->getName().getAsOpaquePointer());
+  if (!slice)
+    add(op->getAttrDictionary().getAsOpaquePointer());
+  if (op->getNumRegions() > 0)
+    add(op);
+  for (Type type : op->getOperandTypes())
+    add(cast<RankedTensorType>(type).getElementType().getAsOpaquePointer());
+  for (Type type : op->getResultTypes())
+    add(cast<RankedTensorType>(type).getElementType().getAsOpaquePointer());
+  return key;
+}
+
+const RuleVerdict *RuleProver::prove(Operation *op, double mostOperations) {
+  auto [known, isUnknown] = ofKinds.try_emplace(kindOf(op), nullptr);
+  if (!isUnknown && known->second)
+    return known->second;
+  OwningOpRef<ModuleOp> small = makeLeastWindow(op);
+  if (small)
+    op = &small->getBody()->front();
+  const ShardingRule rule = cast<ShardableOpInterface>(op).getShardingRule();
+  // The class of an op that its rule does not fit cannot be told.
+  const std::vector<int64_t> key = rule.check(op).empty()
+                                       ? classOf(op, rule)
+                                       : std::vector{int64_t(ofKinds.size())};
+  auto entry = verdicts.find(key);
+  if (entry == verdicts.end()) {
+    if (countOperations(op) > mostOperations)
+      return nullptr;
+    entry = verdicts.emplace(key, prove(op, rule)).first;
+  }
+  return known->second = &entry->second;
 }
 
 int64_t RuleProver::count(RuleVerdict::Outcome outcome) const {

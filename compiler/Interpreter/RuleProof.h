@@ -21,6 +21,10 @@ struct RuleVerdict {
   std::string why;
 };
 
+/// How many operations the interpreter does for an op, about: it does some 5e7
+/// a second.
+double countOperations(mlir::Operation *op);
+
 /// Proves of sharding rules, against the linalg form of their ops, that parts
 /// put together as the rule says are the whole, along every factor, and that
 /// the op is linear where the rule says so. It computes with numbers modulo a
@@ -31,10 +35,10 @@ class RuleProver {
 public:
   explicit RuleProver(unsigned seed) : random(seed) {}
 
-  /// Proves the op's own rule. Ops of one kind, attributes and types
-  /// are proven once; elementwise ones once for all sizes of their
-  /// dims.
-  const RuleVerdict &prove(mlir::Operation *op);
+  /// Proves the op's own rule. Ops of one kind, attributes and rule are proven
+  /// once for all sizes that factors run over, and for all images. Null where
+  /// the first of them has more than `mostOperations`.
+  const RuleVerdict *prove(mlir::Operation *op, double mostOperations);
 
   /// Proves any rule that fits the op. `limits`: for each operand of integers,
   /// the range [low, high) of its elements; those left out get one that is safe
@@ -47,7 +51,8 @@ public:
 
 private:
   std::mt19937_64 random;
-  std::map<std::vector<const void *>, RuleVerdict> verdicts;
+  std::map<std::vector<int64_t>, RuleVerdict> verdicts; // by classes
+  std::map<std::vector<const void *>, const RuleVerdict *> ofKinds;
 };
 
 } // namespace zc::interpreter

@@ -22,11 +22,32 @@ Turns::Turns(ArrayRef<func::FuncOp> programs, dist::MeshAttr mesh,
     : programs(programs), mesh(mesh), runOp(runOp) {
   for (auto [rank, environment] : llvm::enumerate(environments)) {
     int64_t role = roleOf(rank, programs.size(), mesh);
-    func::FuncOp program = programs[role];
-    Rank &added = ranks.emplace_back(Rank{program, environment, role, {}});
-    for (Operation &op : program.getBody().front())
-      added.pending.push_back(&op);
+    ranks.push_back({programs[role], environment, role, {}, {}, {}});
   }
+  for (func::FuncOp program : programs)
+    for (auto [number, op] : llvm::enumerate(program.getBody().front()))
+      numbers[&op] = number;
+  for (Rank &rank : ranks)
+    prepare(rank);
+}
+
+void Turns::prepare(Rank &rank) {
+  for (Operation &op : rank.program.getBody().front()) {
+    const unsigned missing = llvm::count_if(op.getOperands(), [&](Value value) {
+      return !rank.environment.contains(value);
+    });
+    rank.missing[&op] = missing;
+    if (missing == 0)
+      rank.ready[numbers.at(&op)] = &op;
+  }
+}
+
+void Turns::know(int64_t number, Value value) {
+  Rank &rank = ranks[number];
+  for (Operation *user : value.getUsers()) // once for each operand
+    if (auto found = rank.missing.find(user);
+        found != rank.missing.end() && --found->second == 0)
+      rank.ready[numbers.at(user)] = user;
 }
 
 //===----------------------------------------------------------------------===//
@@ -113,6 +134,7 @@ void Turns::deliver(int64_t rank, Value value) {
   for (auto [role, argument] : found->second) {
     Elements elements = ranks[rank].environment.at(value);
     ranks[line[role]].environment[argument] = std::move(elements);
+    know(line[role], argument);
     deliver(line[role], argument);
   }
 }
@@ -121,31 +143,28 @@ void Turns::deliver(int64_t rank, Value value) {
 // Turns
 //===----------------------------------------------------------------------===//
 
-static bool hasOperands(Operation *op, const Environment &environment) {
-  return llvm::all_of(op->getOperands(), [&](Value operand) {
-    return environment.contains(operand);
-  });
-}
-
 /// Runs what a rank can without others. Whether it came further.
 FailureOr<bool> Turns::runAlone(int64_t number) {
   Rank &rank = ranks[number];
-  SmallVector<Operation *> rest;
-  for (Operation *op : rank.pending) {
-    if (isa<dist::CollectiveOpInterface>(op) ||
-        !hasOperands(op, rank.environment)) {
-      rest.push_back(op);
+  bool moved = false;
+  while (!rank.ready.empty()) {
+    const auto [place, op] = *rank.ready.begin();
+    rank.ready.erase(rank.ready.begin());
+    if (isa<dist::CollectiveOpInterface>(op)) {
+      rank.collectives[place] = op;
       continue;
     }
+    moved = true;
+    rank.missing.erase(op);
     if (op->hasTrait<OpTrait::IsTerminator>())
       continue;
     if (failed(runOp(*op, rank.environment)))
       return failure();
-    for (Value result : op->getResults())
+    for (Value result : op->getResults()) {
+      know(number, result);
       deliver(number, result);
+    }
   }
-  bool moved = rest.size() < rank.pending.size();
-  rank.pending = std::move(rest);
   return moved;
 }
 
@@ -200,8 +219,7 @@ Operation *Turns::findPartner(dist::CollectiveOpInterface op,
 }
 
 bool Turns::isReady(const Rank &rank, Operation *op) const {
-  return op && llvm::is_contained(rank.pending, op) &&
-         hasOperands(op, rank.environment);
+  return op && rank.missing.contains(op) && rank.missing.lookup(op) == 0;
 }
 
 LogicalResult Turns::exchangeAmong(ArrayRef<int64_t> group,
@@ -222,7 +240,10 @@ LogicalResult Turns::exchangeAmong(ArrayRef<int64_t> group,
   for (auto [member, elements] : llvm::zip_equal(group, results)) {
     Operation *own = findPartner(op, ranks[member]);
     ranks[member].environment[own->getResult(0)] = std::move(elements);
-    llvm::erase(ranks[member].pending, own);
+    ranks[member].missing.erase(own);
+    ranks[member].ready.erase(numbers.at(own));
+    ranks[member].collectives.erase(numbers.at(own));
+    know(member, own->getResult(0));
     deliver(member, own->getResult(0));
   }
   return success();
@@ -231,12 +252,10 @@ LogicalResult Turns::exchangeAmong(ArrayRef<int64_t> group,
 /// Collectives of which all ranks are ready; the first of a group begins them.
 /// Whether there were any.
 FailureOr<bool> Turns::meet(int64_t number) {
-  SmallVector<Operation *> pending = ranks[number].pending;
+  const std::map<size_t, Operation *> waiting = ranks[number].collectives;
   bool moved = false;
-  for (Operation *each : pending) {
-    auto op = dyn_cast<dist::CollectiveOpInterface>(each);
-    if (!op)
-      continue;
+  for (const auto &[place, each] : waiting) {
+    auto op = cast<dist::CollectiveOpInterface>(each);
     SmallVector<int64_t> group = findGroup(number, op);
     if (group.front() != number || !llvm::all_of(group, [&](int64_t member) {
           return isReady(ranks[member], findPartner(op, ranks[member]));
@@ -268,7 +287,7 @@ LogicalResult Turns::run() {
     }
   }
   return llvm::all_of(ranks,
-                      [](const Rank &rank) { return rank.pending.empty(); })
+                      [](const Rank &rank) { return rank.missing.empty(); })
              ? success()
              : reportWaiting();
 }
@@ -280,7 +299,10 @@ LogicalResult Turns::run() {
 /// Describes the first op that waits: ops before it have run.
 std::string Turns::describeWait(int64_t number) const {
   const Rank &rank = ranks[number];
-  Operation *first = rank.pending.front();
+  Operation *first = nullptr;
+  for (const auto &[op, missing] : rank.missing)
+    if (!first || numbers.at(op) < numbers.at(first))
+      first = op;
   std::string text;
   llvm::raw_string_ostream os(text);
   os << "rank " << number << ", of role " << rank.role << ", waits at '"
@@ -293,7 +315,7 @@ std::string Turns::describeWait(int64_t number) const {
       os << comma << "message " << end->id << " from role " << end->peer;
     }
   auto op = dyn_cast<dist::CollectiveOpInterface>(first);
-  if (!op || !hasOperands(op, rank.environment))
+  if (!op || rank.missing.lookup(op) > 0)
     return text;
   for (int64_t member : findGroup(number, op)) {
     Operation *partner = findPartner(op, ranks[member]);
@@ -311,7 +333,7 @@ LogicalResult Turns::reportWaiting() const {
   InFlightDiagnostic error = program.emitOpError("stops where all wait:");
   int64_t lines = 0;
   for (size_t number = 0; number < ranks.size(); ++number)
-    if (!ranks[number].pending.empty() && ++lines <= kMostLines)
+    if (!ranks[number].missing.empty() && ++lines <= kMostLines)
       error << "\n  " << describeWait(number);
   return error;
 }

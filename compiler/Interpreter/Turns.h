@@ -14,6 +14,8 @@
 #include "dialects/Dist/DistDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
+#include <map>
+
 namespace zc::interpreter {
 
 /// The axis along which ranks have different roles.
@@ -43,7 +45,10 @@ private:
     mlir::func::FuncOp program;
     Environment &environment;
     int64_t role;
-    llvm::SmallVector<mlir::Operation *> pending; // in the program's order
+    /// Ops that have not run, with how many of their operands are missing.
+    llvm::DenseMap<mlir::Operation *, unsigned> missing;
+    /// Those of which none is, by their numbers; collectives wait for others.
+    std::map<size_t, mlir::Operation *> ready, collectives;
   };
   /// A role and its argument that a message becomes.
   using Target = std::pair<int64_t, mlir::Value>;
@@ -55,6 +60,9 @@ private:
   mlir::LogicalResult connectResult(int64_t role, unsigned index);
   mlir::LogicalResult checkReceived(int64_t role, unsigned index);
   void findCollectives();
+  void prepare(Rank &rank);
+  /// A value of the rank's environment is known from now on.
+  void know(int64_t rank, mlir::Value value);
   void deliver(int64_t rank, mlir::Value value);
   mlir::FailureOr<bool> runAlone(int64_t rank);
   llvm::SmallVector<int64_t> findGroup(int64_t rank,
@@ -73,8 +81,9 @@ private:
   std::vector<Rank> ranks;
   RunOp runOp;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<Target, 1>> targets;
-  std::vector<Collectives> collectives;             // by role
-  llvm::DenseMap<mlir::Operation *, size_t> places; // in those lists
+  std::vector<Collectives> collectives;              // by role
+  llvm::DenseMap<mlir::Operation *, size_t> places;  // in those lists
+  llvm::DenseMap<mlir::Operation *, size_t> numbers; // in their programs
 };
 
 } // namespace zc::interpreter

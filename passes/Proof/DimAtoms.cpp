@@ -83,9 +83,21 @@ bool DimAtoms::isKept(int atom) {
                       [&](int leaf) { return atoms[leaf].kept; });
 }
 
+bool DimAtoms::isFixed(int leaf) {
+  const Atom &atom = atoms[find(leaf)];
+  return atom.kept || atom.isSet;
+}
+
+void DimAtoms::set(int leaf, int64_t size) {
+  Atom &atom = atoms[find(leaf)];
+  atom.newSize = size;
+  atom.isSet = true;
+}
+
 void DimAtoms::resize(llvm::function_ref<int64_t(int, int64_t)> choose) {
   for (int atom = 0; atom < static_cast<int>(atoms.size()); ++atom)
-    if (find(atom) == atom && atoms[atom].slow < 0 && !atoms[atom].kept)
+    if (find(atom) == atom && atoms[atom].slow < 0 && !atoms[atom].kept &&
+        !atoms[atom].isSet)
       atoms[atom].newSize = choose(atom, atoms[atom].size);
 }
 

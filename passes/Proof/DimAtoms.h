@@ -32,7 +32,14 @@ public:
   void keep(int atom);
   bool isKept(int atom);
 
-  /// Every leaf that is not kept, by `choose` from itself and its size.
+  /// Whether a leaf is kept or set.
+  bool isFixed(int leaf);
+
+  /// The new size of a leaf.
+  void set(int leaf, int64_t size);
+
+  /// Every leaf that is neither kept nor set, by `choose` from itself and its
+  /// size.
   void resize(llvm::function_ref<int64_t(int, int64_t)> choose);
 
   int64_t sizeOf(int atom);
@@ -44,6 +51,7 @@ private:
     int joined;               // with this one; itself: the one that speaks
     int slow = -1, fast = -1; // its factors
     bool kept;
+    bool isSet = false;
   };
 
   int find(int atom);

@@ -45,6 +45,30 @@ static bool takesAnySize(Operation *op) {
              BatchNormOp>(op);
 }
 
+static Window windowOfOp(ConvOp op) {
+  return windowOf(op, op.getFilter().getType().getShape().drop_front(2));
+}
+
+static Window windowOfOp(MaxPoolOp op) { return windowOf(op, op.getWindow()); }
+
+static Window windowOfOp(AveragePoolOp op) {
+  return {op.getWindow(),  op.getStrides(),  {},
+          op.getPadsLow(), op.getPadsHigh(), op.getChannelsLast()};
+}
+
+/// Whether a dim of a value is one over which windows slide, or one of their
+/// places; a filter's are none.
+static bool isSlidOver(Operation *op, Value value, int64_t dim) {
+  if (!isa<ConvOp, MaxPoolOp, AveragePoolOp>(op) ||
+      (value != op->getOperand(0) && value != op->getResult(0)))
+    return false;
+  return TypeSwitch<Operation *, bool>(op)
+      .Case<ConvOp, MaxPoolOp, AveragePoolOp>([&](auto op) {
+        return llvm::is_contained(windowOfOp(op).spatialDims(), dim);
+      })
+      .Default(false);
+}
+
 void ProgramAtoms::visit(Operation *op) {
   if (auto reshape = dyn_cast<ReshapeOp>(op))
     return atoms.unify(productOf(reshape.getInput()),
@@ -60,10 +84,10 @@ void ProgramAtoms::visit(Operation *op) {
       .Case([&](SplitOp split) {
         visitParts(split.getInput(), split.getResults(), split.getDim());
       })
-      .Case([&](ConcatOp concat) {
-        visitParts(concat.getResult(), concat.getInputs(), concat.getDim());
-      })
+      .Case([&](ConcatOp concat) { visitConcat(concat); })
       .Case([&](GatherOp gather) { keepTable(gather); })
+      .Case<ConvOp, MaxPoolOp, AveragePoolOp>(
+          [&](auto op) { visitWindow(op, windowOfOp(op)); })
       .Case([&](GroupedMatmulOp product) { // an attribute counts experts
         atoms.keep(atomOf(product.getWeights(), 0));
       })
@@ -77,7 +101,7 @@ void ProgramAtoms::visit(Operation *op) {
 
 /// Whether another look at the op says which size a whole dim may get.
 static bool looksTwice(Operation *op, Value value, int64_t dim) {
-  if (takesAnySize(op) || isa<SliceOp>(op))
+  if (takesAnySize(op) || isa<SliceOp>(op) || isSlidOver(op, value, dim))
     return true;
   if (auto split = dyn_cast<SplitOp>(op))
     return dim == int64_t(split.getDim());
@@ -163,11 +187,25 @@ void ProgramAtoms::visitSlice(SliceOp op) {
   }
 }
 
-void ProgramAtoms::visitParts(Value whole, ValueRange parts, int64_t dim) {
-  const bool areEqual = llvm::all_of(parts, [&](Value part) {
+static bool areEqualAlong(ValueRange parts, int64_t dim) {
+  return llvm::all_of(parts, [&](Value part) {
     return typeOf(part).getDimSize(dim) ==
            typeOf(parts.front()).getDimSize(dim);
   });
+}
+
+void ProgramAtoms::visitConcat(ConcatOp op) {
+  const int64_t dim = op.getDim();
+  if (areEqualAlong(op.getInputs(), dim))
+    return visitParts(op.getResult(), op.getInputs(), dim);
+  Sum sum = {atomOf(op.getResult(), dim), {}};
+  for (Value part : op.getInputs())
+    sum.parts.push_back(atomOf(part, dim));
+  sums.push_back(std::move(sum));
+}
+
+void ProgramAtoms::visitParts(Value whole, ValueRange parts, int64_t dim) {
+  const bool areEqual = areEqualAlong(parts, dim);
   for (Value part : parts)
     if (areEqual)
       tieBlock(whole, part, dim);
@@ -175,6 +213,16 @@ void ProgramAtoms::visitParts(Value whole, ValueRange parts, int64_t dim) {
       atoms.keep(atomOf(part, dim));
   if (!areEqual)
     atoms.keep(atomOf(whole, dim));
+}
+
+void ProgramAtoms::visitWindow(Operation *op, const Window &window) {
+  for (auto [i, dim] : llvm::enumerate(window.spatialDims())) {
+    const int64_t dilation = window.dilations.empty() ? 1 : window.dilations[i];
+    slides.push_back({atomOf(op->getOperand(0), dim),
+                      atomOf(op->getResult(0), dim),
+                      dilation * (window.sizes[i] - 1) + 1, window.strides[i],
+                      window.padsLow[i] + window.padsHigh[i]});
+  }
 }
 
 /// Keeps all rows of a table unless an input says which are read: computed

@@ -2,9 +2,12 @@
 #ifndef ZC_PASSES_PROOF_PROGRAMATOMS_H
 #define ZC_PASSES_PROOF_PROGRAMATOMS_H
 
+#include "dialects/Train/Ops/WindowSupport.h"
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Proof/DimAtoms.h"
+#include "passes/Proof/Slides.h"
+#include "passes/Proof/Sums.h"
 #include "llvm/ADT/DenseMap.h"
 
 namespace zc {
@@ -16,6 +19,12 @@ public:
   explicit ProgramAtoms(mlir::func::FuncOp program);
 
   DimAtoms &getAtoms() { return atoms; }
+
+  /// The windows of convolutions and poolings, in the program's order.
+  const std::vector<Slide> &getSlides() const { return slides; }
+
+  /// The dims that concatenations make, in the program's order.
+  const std::vector<Sum> &getSums() const { return sums; }
 
   /// The atom of a dim of an argument or a result.
   int atomOf(mlir::Value value, int64_t dim);
@@ -31,6 +40,8 @@ private:
   void visitRule(mlir::Operation *op);
   void visitWhole(mlir::Operation *op, mlir::Value value, int64_t dim);
   void visitSlice(train::SliceOp op);
+  void visitWindow(mlir::Operation *op, const train::Window &window);
+  void visitConcat(train::ConcatOp op);
   void visitParts(mlir::Value whole, mlir::ValueRange parts, int64_t dim);
   void tieEqualSizes(mlir::Operation *op);
   void keepTable(train::GatherOp op);
@@ -38,6 +49,8 @@ private:
   DimAtoms::Product productOf(mlir::Value value);
 
   DimAtoms atoms;
+  std::vector<Slide> slides;
+  std::vector<Sum> sums;
   llvm::DenseMap<mlir::Value, DimAtoms::Product> dims;
 };
 

@@ -43,9 +43,12 @@ public:
     SmallVector<int64_t> all(divisors);
     llvm::append_range(all, ofSamples);
     const DenseSet<int> samples = findSamples();
+    Sums sums(atoms.getAtoms(), atoms.getSums());
+    shrinkImages(atoms.getAtoms(), atoms.getSlides(), divisors);
     atoms.getAtoms().resize([&](int atom, int64_t size) {
       return chooser.choose(size, samples.contains(atom) ? all : divisors);
     });
+    sums.addUp();
   }
 
   LogicalResult run() {

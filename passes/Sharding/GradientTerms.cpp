@@ -62,12 +62,16 @@ bool isOnlyGradient(func::FuncOp program, Value value,
 static bool becomesGradient(Value value) {
   return llvm::any_of(value.getUses(), [&](OpOperand &use) {
     Operation *user = use.getOwner();
-    return user->getNumResults() == 1 && addsUp(use) &&
+    // To make a rule takes time.
+    return user->getNumResults() == 1 &&
            numElements(user->getResult(0).getType()) ==
                numElements(value.getType()) &&
-           llvm::any_of(user->getUsers(), [](Operation *end) {
-             return isa<dist::ReshardOp>(end) && carriesGradients(end);
-           });
+           llvm::any_of(user->getUsers(),
+                        [](Operation *end) {
+                          return isa<dist::ReshardOp>(end) &&
+                                 carriesGradients(end);
+                        }) &&
+           addsUp(use);
   });
 }
 

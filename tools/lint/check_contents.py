@@ -6,8 +6,8 @@ import re
 import tree
 
 CONTENTS = "passes/Contents/Contents.cpp"
-# Passes that no compilation runs: --verify makes dims small by them.
-APART = {"ShrinkDimsPass"}
+# Passes that no compilation runs: --verify makes programs small by them.
+APART = {"DropEqualBlocksPass", "ShrinkDimsPass"}
 # Files that run a pass to ask what would come of it, or on another program.
 ASKERS = {"passes/Pipeline/Stash.cpp", "compiler/Driver/DivisionProof.cpp",
           "passes/Contents/RegisterPasses.cpp"}

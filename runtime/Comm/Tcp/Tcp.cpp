@@ -275,12 +275,21 @@ bool Tcp::mustKeep(const Peer &peer) {
 
 void Tcp::startKeeping(Peer &peer) {
   peer.keeping = true;
-  peer.kept.resize(size_t(peer.incoming.bytes));
+  peer.kept.clear();
   peer.keptBytes = 0;
 }
 
+/// Takes memory as bytes come: how many a frame says is not to be believed.
+static void makeRoom(std::vector<char> &kept, size_t filled, uint64_t bytes) {
+  constexpr size_t kFirst = 1 << 16;
+  if (filled == kept.size())
+    kept.resize(
+        size_t(std::min<uint64_t>(bytes, std::max(kFirst, 2 * kept.size()))));
+}
+
 bool Tcp::readKept(Peer &peer) {
-  while (peer.keptBytes < peer.kept.size()) {
+  while (peer.keptBytes < peer.incoming.bytes) {
+    makeRoom(peer.kept, peer.keptBytes, peer.incoming.bytes);
     ssize_t count =
         ::recv(peer.lines.messages.get(), peer.kept.data() + peer.keptBytes,
                peer.kept.size() - peer.keptBytes, 0);
