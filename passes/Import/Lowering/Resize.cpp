@@ -150,35 +150,39 @@ static FailureOr<SmallVector<Resizing>> readResizings(NodeContext &context) {
 
 // --- Coordinates -----------------------------------------------------------
 
-// Where element `at` of the result lies in the input.
-static double originalCoordinate(StringRef mode, const Resizing &resizing,
-                                 int64_t at) {
-  double halfPixel = (at + 0.5) / resizing.scale - 0.5;
+// Where element `at` of the result lies in the input: in single precision and in
+// ONNX Runtime's order, for where two elements are as near, rounding decides
+// which of them a nearest one copies.
+static float originalCoordinate(StringRef mode, const Resizing &resizing,
+                                int64_t element) {
+  const float at = element, scale = resizing.scale, from = resizing.from,
+              to = resizing.to;
+  const float halfPixel = (at + 0.5f) / scale - 0.5f;
   if (mode == "asymmetric")
-    return at / resizing.scale;
+    return at / scale;
   // The corners are those of the result, as in PyTorch and ONNX Runtime; ONNX's
   // own reference divides by scale times size, which may be no whole number.
   if (mode == "align_corners")
-    return resizing.to == 1 ? 0
-                            : at * (resizing.from - 1.0) / (resizing.to - 1.0);
+    return to == 1 ? 0 : at * (from - 1) / (to - 1);
   if (mode == "tf_half_pixel_for_nn")
-    return (at + 0.5) / resizing.scale;
+    return (at + 0.5f) / scale;
   if (mode == kCrop) {
-    double last = resizing.from - 1, length = resizing.end - resizing.begin;
-    return resizing.to == 1
-               ? 0.5 * (resizing.begin + resizing.end) * last
-               : (resizing.begin + at * length / (resizing.to - 1)) * last;
+    const float begin = resizing.begin, end = resizing.end;
+    return to == 1 ? 0.5f * (begin + end) * (from - 1)
+                   : begin * (from - 1) +
+                         at * (end - begin) * (from - 1) / (to - 1);
   }
   if (mode == "pytorch_half_pixel")
-    return resizing.to > 1 ? halfPixel : 0;
+    return to > 1 ? halfPixel : 0;
   if (mode == "half_pixel_symmetric") {
-    double adjustment = resizing.to / (resizing.from * resizing.scale);
-    return resizing.from / 2.0 * (1 - adjustment) + halfPixel;
+    // There the sum is of double precision.
+    const float offset = from / 2 * (1 - to / (scale * from));
+    return offset + (at + 0.5) / scale - 0.5;
   }
   return halfPixel;
 }
 
-static int64_t nearest(StringRef mode, double coordinate) {
+static int64_t nearest(StringRef mode, float coordinate) {
   if (mode == "floor")
     return std::floor(coordinate);
   if (mode == "ceil")
