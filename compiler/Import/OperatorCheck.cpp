@@ -10,8 +10,9 @@ bool zc::isResolved(const proto::NodeProto &node) {
   StringRef op = node.op_type();
   return node.domain().empty() &&
          (op.contains("Sequence") ||
-          llvm::is_contained({"CastLike", "Constant", "Identity", "If", "Loop",
-                              "Scan", "Shape", "Size"},
+          llvm::is_contained({"CastLike", "Compress", "Constant", "Identity",
+                              "If", "Loop", "OptionalGetElement",
+                              "OptionalHasElement", "Scan", "Shape", "Size"},
                              op));
 }
 
