@@ -112,7 +112,7 @@ def list_forms():
              [image, *[draw(3, 4, 4)] * 4], version=7, stored=(1, 2, 3, 4),
              spatial=0),
         Form("Cast", "to=FLOAT8E8M0", [image], to=TensorProto.FLOAT8E8M0),
-        Form("MaxPool", "integers", [whole(1, 1, 4, 4)],
+        Form("AveragePool", "integers", [whole(1, 1, 4, 4)],
              kernel_shape=[2, 2]),
         Form("MaxUnpool", "output_shape as an input",
              [image, whole(1, 3, 4, 4, kind=np.int64),

@@ -313,9 +313,10 @@ static Value extrapolate(NodeContext &context, Value x,
 }
 
 static LogicalResult lowerResize(NodeContext &context) {
-  if (failed(context.requireFloat(0)))
-    return failure();
   StringRef mode = context.node.getString("mode", "nearest");
+  // Copies of elements may be of any type.
+  if (mode != "nearest" && failed(context.requireFloat(0)))
+    return failure();
   if (mode != "nearest" && mode != "linear" && mode != "cubic")
     return context.emitError()
            << "expected mode to be 'nearest', 'linear' or 'cubic', found '"
