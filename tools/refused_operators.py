@@ -120,8 +120,6 @@ def list_forms():
         Form("Scan", "opset 8", [np.zeros((1, 2), np.float32),
                                  draw(1, 3, 2)], version=8, outputs=2,
              num_scan_inputs=1, body=scan_body()),
-        Form("TopK", "uint64", [whole(3, 4, kind=np.uint64),
-                                np.array([2])], outputs=2, stored=(1,)),
         Form("NonZero", "no bound", [image]),
         Form("Compress", "no bound", [image, np.ones(3, bool)], axis=1),
         Form("Unique", "no bound", [image]),

@@ -314,8 +314,14 @@ static Value extrapolate(NodeContext &context, Value x,
 
 static LogicalResult lowerResize(NodeContext &context) {
   StringRef mode = context.node.getString("mode", "nearest");
-  // Copies of elements may be of any type.
-  if (mode != "nearest" && failed(context.requireFloat(0)))
+  Value x = context.operand(0);
+  Type element = elementTypeOf(x);
+  // Copies of elements may be of any type. Images of quantised models are
+  // interpolated as numbers, of which the fraction is cut off, as ONNX Runtime
+  // does it.
+  if (mode != "nearest" && element.isInteger(8))
+    x = context.build.convert(x, context.build.builder.getF32Type());
+  else if (mode != "nearest" && failed(context.requireFloat(0)))
     return failure();
   if (mode != "nearest" && mode != "linear" && mode != "cubic")
     return context.emitError()
@@ -326,13 +332,12 @@ static LogicalResult lowerResize(NodeContext &context) {
   FailureOr<SmallVector<Resizing>> resizings = readResizings(context);
   if (failed(resizings))
     return failure();
-  Value x = context.operand(0);
   for (const Resizing &resizing : *resizings)
     x = mode == "nearest" ? resizeNearest(context, x, resizing, coordinates)
                           : resizeByWeights(context, x, resizing, coordinates);
   if (coordinates == kCrop)
     x = extrapolate(context, x, *resizings);
-  return context.set(x);
+  return context.set(context.build.convert(x, element));
 }
 
 void zc::registerResize(LoweringRegistry &registry) {
