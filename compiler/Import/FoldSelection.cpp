@@ -78,7 +78,8 @@ static HostTensor takeRows(const TensorRows &rows, Dims dims, int64_t axis,
   TensorRows target{result, dims[axis], rows.behind, rows.size};
   for (auto [to, from] : llvm::enumerate(chosen))
     for (int64_t element = 0; element < rows.size; ++element) {
-      int64_t out = target.placeOf(to, element), in = rows.placeOf(from, element);
+      int64_t out = target.placeOf(to, element),
+              in = rows.placeOf(from, element);
       if (result.isFloat())
         result.floats[out] = rows.tensor.floats[in];
       else
@@ -128,10 +129,9 @@ static FoldResults foldUnique(const FoldRequest &request) {
   }
   for (int64_t &kind : kindOf)
     kind = rankOf[kind];
-  return std::vector<HostTensor>{takeRows(rows, dims, *axis, places),
-                                 HostTensor::ofInts(places),
-                                 HostTensor::ofInts(kindOf),
-                                 HostTensor::ofInts(numbers)};
+  return std::vector<HostTensor>{
+      takeRows(rows, dims, *axis, places), HostTensor::ofInts(places),
+      HostTensor::ofInts(kindOf), HostTensor::ofInts(numbers)};
 }
 
 // --- NonMaxSuppression

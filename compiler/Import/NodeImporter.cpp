@@ -275,8 +275,8 @@ bool GraphImporter::tryFold(const proto::NodeProto &node, const Outputs &inputs,
   return true;
 }
 
-// Shape, Size and EyeLike depend on the type alone, so their operand need not be
-// known.
+// Shape, Size and EyeLike depend on the type alone, so their operand need not
+// be known.
 bool GraphImporter::foldShapeQuery(const proto::NodeProto &node,
                                    const Outputs &inputs, Scope &scope) {
   bool isShape = node.op_type() == "Shape", isSize = node.op_type() == "Size";

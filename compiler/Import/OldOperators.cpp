@@ -201,8 +201,8 @@ static void upgradeReshape(Upgrade &up) {
     return;
   }
   up.node.add_input(up.addOperand(
-      "shape", HostTensor::ofInts(
-                   Dims(shape->ints().begin(), shape->ints().end()))));
+      "shape",
+      HostTensor::ofInts(Dims(shape->ints().begin(), shape->ints().end()))));
   drop(up.node, {"shape"});
 }
 
@@ -226,8 +226,8 @@ static HostTensor pickScales(const HostTensor &all, bool smaller) {
   return scales;
 }
 
-// Places were scaled from the first element's, and cut off; Resize took the next
-// element where it made a dim smaller.
+// Places were scaled from the first element's, and cut off; Resize took the
+// next element where it made a dim smaller.
 static void roundUpSmaller(Upgrade &up) {
   const HostTensor *scales =
       up.inputs.size() > 1 ? up.inputs[1]->constant.get() : nullptr;

@@ -120,7 +120,7 @@ def optimised():
                          MICROSOFT, slack=1)
     yield "average", Case("QLinearAveragePool", [a, *one, *one], MICROSOFT,
                           slack=1, kernel_shape=[2, 2])
-    # What a quantiser leaves as it is between quantised operators.
+    # A quantiser leaves these as they are between quantised operators.
     for name, image in (("u8", a), ("i8", whole(2, 3, 4, 4, kind=np.int8))):
         yield f"largest_{name}", Case("MaxPool", [image], kernel_shape=[3, 3],
                                       strides=[2, 2], pads=[1, 1, 1, 1])

@@ -150,8 +150,8 @@ static FailureOr<SmallVector<Resizing>> readResizings(NodeContext &context) {
 
 // --- Coordinates -----------------------------------------------------------
 
-// Where element `at` of the result lies in the input: in single precision and in
-// ONNX Runtime's order, for where two elements are as near, rounding decides
+// Where element `at` of the result lies in the input: in single precision and
+// in ONNX Runtime's order, for where two elements are as near, rounding decides
 // which of them a nearest one copies.
 static float originalCoordinate(StringRef mode, const Resizing &resizing,
                                 int64_t element) {
