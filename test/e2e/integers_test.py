@@ -23,7 +23,7 @@ def info(name, array):
 class Computed(ZcTest):
 
     def compute(self, nodes, inputs, outputs, stored):
-        """What zc makes of `nodes`; `outputs`: arrays of the same types."""
+        """Results of `nodes`; `outputs`: arrays of the same types."""
         graph = helper.make_graph(
             nodes, "g", [info(*each) for each in inputs.items()],
             [info(*each) for each in outputs.items()],
