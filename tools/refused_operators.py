@@ -18,8 +18,8 @@ FLOAT = TensorProto.FLOAT
 MICROSOFT, ML = "com.microsoft", "ai.onnx.ml"
 BEGIN = "<!-- begin: tools/refused_operators.py -->"
 END = "<!-- end: tools/refused_operators.py -->"
-# Become others as a file is read, or are left out.
-READ = ["LinearClassifier", "LinearRegressor", "ZipMap"]
+# Become others as a file is read, are left out, or have a row in the table.
+READ = ["LinearClassifier", "LinearRegressor", "ZipMap", "Compress", "Unique"]
 # Operators of ONNX Runtime, which does not list them.
 CONTRIB = """
 Attention AttnLSTM BeamSearch BiasAdd BiasDropout BiasGelu BiasSoftmax
