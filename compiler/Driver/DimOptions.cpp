@@ -63,12 +63,19 @@ zc::parseBatchDims(const std::vector<std::string> &texts) {
   return dims;
 }
 
+/// The number that `text` gives, or false and true as 0 and 1.
+static std::optional<double> readNumber(llvm::StringRef text) {
+  if (text.equals_insensitive("true") || text.equals_insensitive("false"))
+    return text.equals_insensitive("true");
+  double number;
+  return text.getAsDouble(number) ? std::nullopt : std::optional(number);
+}
+
 static std::string checkInputValue(const std::string &text) {
   auto [name, value] = divide(text);
-  double number;
-  bool sound = !name.empty() && name != text &&
-               !llvm::StringRef(value).getAsDouble(number);
-  return sound ? "" : "expected INPUT=NUMBER, found '" + text + "'";
+  bool sound = !name.empty() && name != text && readNumber(value);
+  return sound ? ""
+               : "expected INPUT=NUMBER, true or false, found '" + text + "'";
 }
 
 void zc::addInputValueOption(CLI::App &command,
@@ -98,8 +105,7 @@ std::map<std::string, double>
 zc::parseInputValues(const std::vector<std::string> &texts) {
   std::map<std::string, double> values;
   for (const std::string &text : texts)
-    llvm::StringRef(divide(text).second)
-        .getAsDouble(values[divide(text).first]);
+    values[divide(text).first] = *readNumber(divide(text).second);
   return values;
 }
 

@@ -54,6 +54,16 @@ static std::optional<double> neutralOf(StringRef op) {
       .Default(std::nullopt);
 }
 
+// Whether an operator has places without a slope, or values without an end, in
+// its operand `index`; it has neither at 1.
+static bool mayLackSlope(StringRef op, unsigned index) {
+  return llvm::StringSwitch<bool>(op)
+      .Cases({"Exp", "Log", "Pow", "Reciprocal", "Sqrt"}, index == 0)
+      .Cases({"Div", "Mod"}, index == 1)
+      .Cases({"ReduceL2", "ReduceLogSumExp", "ReduceProd"}, index == 0)
+      .Default(false);
+}
+
 // Whole numbers have no infinity.
 static double fitInteger(const ImportedValue &value, double number) {
   int32_t type = value.type.tensor_type().elem_type();
@@ -285,6 +295,14 @@ bool GraphImporter::importOfBounded(const proto::NodeProto &node,
   Outputs operands;
   for (ImportedValue *input : inputs)
     operands.push_back(input->held ? plain(input) : input);
+  // Where a place holds nothing, no gradient comes back; times a slope that is
+  // no number it would be none.
+  auto fillSafely = [&] {
+    for (auto [index, input] : llvm::enumerate(inputs))
+      if (input->held && mayLackSlope(op, index))
+        operands[index] = fillUnheld(operands[index], input->held,
+                                     input->boundedDim, 1, node, scope);
+  };
   // The node as it is, of operands that are no selections.
   auto repeat = [&] {
     proto::NodeProto made = node;
@@ -310,12 +328,14 @@ bool GraphImporter::importOfBounded(const proto::NodeProto &node,
     return true;
   };
   if (neutralOf(op) && use.index == 0) {
+    fillSafely();
     reduceBounded(node, selection, operands[0], scope);
     return true;
   }
   std::optional<int64_t> dim = use.find();
   if (!dim || node.output_size() != 1 || !node.domain().empty())
     return refuse();
+  fillSafely();
   ImportedValue *result = repeat();
   define(node.output(0), markBounded(result, selection, *dim, node, scope),
          scope);

@@ -137,8 +137,11 @@ void GraphImporter::importIf(const proto::NodeProto &node,
                              const Outputs &inputs, Scope &scope) {
   Location location = getLocation(node, scope);
   if (!inputs[0]->constant || !inputs[0]->foldable) {
-    emitFailure(location) << "chooses a branch by a value that is not known "
-                             "before the run; zc's schedules have no branches";
+    emitFailure(location)
+        << "chooses a branch by a value that is not known "
+           "before the run; zc's schedules have no branches. "
+           "--input-value INPUT=NUMBER fixes what an input of "
+           "one element always is";
     return defineUnknown(node, scope);
   }
   bool condition = inputs[0]->constant->getInt(0);

@@ -328,6 +328,10 @@ static FoldResults foldAbs(const FoldRequest &request) {
                   [](auto value) { return value < 0 ? -value : value; });
 }
 
+static FoldResults foldRelu(const FoldRequest &request) {
+  return mapUnary(request, [](auto value) { return value < 0 ? 0 : value; });
+}
+
 static FoldResults foldSign(const FoldRequest &request) {
   return mapUnary(request, [](auto value) {
     return decltype(value)((value > 0) - (value < 0));
@@ -398,6 +402,7 @@ llvm::ArrayRef<FoldEntry> zc::getElementwiseFolders() {
       {"Or", arithmetic<Or>},
       {"Pow", foldPow},
       {"Reciprocal", mapFloat<reciprocal>},
+      {"Relu", foldRelu},
       {"Round", mapFloat<std::nearbyint>}, // halves to even
       {"Sigmoid", mapFloat<sigmoid>},
       {"Sign", foldSign},

@@ -3,6 +3,7 @@
 #include "compiler/Import/ConstantFolder.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -31,6 +32,106 @@ static FoldResults foldNonZero(const FoldRequest &request) {
     for (int64_t i = 0; i < count; ++i)
       result.ints[dim * count + i] = places[i] / strides[dim] % from.dims[dim];
   return one(std::move(result));
+}
+
+// --- Unique
+// ------------------------------------------------------------------------
+
+namespace {
+
+/// The rows of a tensor along an axis, which are compared element by element.
+struct TensorRows {
+  const HostTensor &tensor;
+  int64_t count, behind, size; // rows; elements behind the axis; those of a row
+
+  int64_t placeOf(int64_t row, int64_t element) const {
+    return (element / behind * count + row) * behind + element % behind;
+  }
+
+  /// Negative, 0 or positive; NaN comes last and equals NaN.
+  int compare(int64_t a, int64_t b) const {
+    for (int64_t element = 0; element < size; ++element)
+      if (int order = comparePlaces(placeOf(a, element), placeOf(b, element)))
+        return order;
+    return 0;
+  }
+
+private:
+  int comparePlaces(int64_t a, int64_t b) const {
+    auto order = [](auto x, auto y) { return (x > y) - (x < y); };
+    if (tensor.dataType == proto::TensorProto::UINT64)
+      return order(uint64_t(tensor.ints[a]), uint64_t(tensor.ints[b]));
+    if (!tensor.isFloat())
+      return order(tensor.ints[a], tensor.ints[b]);
+    double x = tensor.floats[a], y = tensor.floats[b];
+    return std::isnan(x) || std::isnan(y) ? std::isnan(x) - std::isnan(y)
+                                          : order(x, y);
+  }
+};
+
+} // namespace
+
+static HostTensor takeRows(const TensorRows &rows, Dims dims, int64_t axis,
+                           llvm::ArrayRef<int64_t> chosen) {
+  dims[axis] = chosen.size();
+  HostTensor result(rows.tensor.dataType, dims);
+  TensorRows target{result, dims[axis], rows.behind, rows.size};
+  for (auto [to, from] : llvm::enumerate(chosen))
+    for (int64_t element = 0; element < rows.size; ++element) {
+      int64_t out = target.placeOf(to, element),
+              in = rows.placeOf(from, element);
+      if (result.isFloat())
+        result.floats[out] = rows.tensor.floats[in];
+      else
+        result.ints[out] = rows.tensor.ints[in];
+    }
+  return result;
+}
+
+static FoldResults foldUnique(const FoldRequest &request) {
+  const HostTensor *input = request.getInput(0);
+  if (!input || getNumElements(input->dims) > kMaxFoldedElements)
+    return std::nullopt;
+  HostTensor from = input->dense();
+  Dims dims = request.getAttribute("axis") ? from.dims
+                                           : Dims{getNumElements(from.dims)};
+  auto axis = normalizeAxis(request.getInt("axis", 0), dims.size());
+  if (!axis)
+    return std::nullopt;
+  int64_t before = getNumElements(llvm::ArrayRef(dims).take_front(*axis));
+  int64_t behind = getNumElements(llvm::ArrayRef(dims).drop_front(*axis + 1));
+  TensorRows rows{from, dims[*axis], behind, before * behind};
+  std::vector<int64_t> order(rows.count);
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    return rows.compare(a, b) < 0;
+  });
+  // By kind: where it occurs first, and how often.
+  std::vector<int64_t> firsts, counts, kindOf(rows.count);
+  for (int64_t row : order) {
+    if (firsts.empty() || rows.compare(firsts.back(), row) != 0) {
+      firsts.push_back(row);
+      counts.push_back(0);
+    }
+    ++counts.back();
+    kindOf[row] = firsts.size() - 1;
+  }
+  std::vector<int64_t> kinds(firsts.size());
+  std::iota(kinds.begin(), kinds.end(), 0);
+  if (request.getInt("sorted", 1) == 0)
+    llvm::sort(kinds,
+               [&](int64_t a, int64_t b) { return firsts[a] < firsts[b]; });
+  std::vector<int64_t> places, numbers, rankOf(kinds.size());
+  for (auto [rank, kind] : llvm::enumerate(kinds)) {
+    places.push_back(firsts[kind]);
+    numbers.push_back(counts[kind]);
+    rankOf[kind] = rank;
+  }
+  for (int64_t &kind : kindOf)
+    kind = rankOf[kind];
+  return std::vector<HostTensor>{
+      takeRows(rows, dims, *axis, places), HostTensor::ofInts(places),
+      HostTensor::ofInts(kindOf), HostTensor::ofInts(numbers)};
 }
 
 // --- NonMaxSuppression
@@ -130,6 +231,7 @@ llvm::ArrayRef<FoldEntry> zc::getSelectionFolders() {
   static const FoldEntry entries[] = {
       {"NonMaxSuppression", foldNonMaxSuppression},
       {"NonZero", foldNonZero},
+      {"Unique", foldUnique},
   };
   return entries;
 }

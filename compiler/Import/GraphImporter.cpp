@@ -455,5 +455,8 @@ FailureOr<OwningOpRef<ModuleOp>> zc::importModel(MLIRContext *context,
   warnOfEvaluationMode(location, file->model, options);
   LiftedWeights weights = liftWeights(
       *file, readTensorMetadata(file->model.graph()), options.mayBeTrained);
+  // A number that an input always has is no weight.
+  for (const auto &[name, path] : options.constantInputs)
+    weights.changing.erase(name);
   return GraphImporter(context, *file, options, weights).import();
 }

@@ -343,6 +343,13 @@ void GraphImporter::importScan(const proto::NodeProto &node,
   int scanned = request.getInt("num_scan_inputs", 0);
   int carried = body.input_size() - scanned;
   Location location = getLocation(node, scope);
+  if (scope.opsets[""] < 9) {
+    emitFailure(location)
+        << "scans every sample by itself, as opset 8 has it; expected the form "
+           "of opset 9: export the model again, or convert it "
+           "(onnx.version_converter)";
+    return defineUnknown(node, scope);
+  }
   std::optional<int64_t> rounds;
   std::vector<int64_t> axes;
   for (int i = 0; i < scanned && carried + i < static_cast<int>(inputs.size());

@@ -275,14 +275,26 @@ bool GraphImporter::tryFold(const proto::NodeProto &node, const Outputs &inputs,
   return true;
 }
 
-// Shape and Size depend on the type alone, so their operand need not be known.
+// Shape, Size and EyeLike depend on the type alone, so their operand need not
+// be known.
 bool GraphImporter::foldShapeQuery(const proto::NodeProto &node,
                                    const Outputs &inputs, Scope &scope) {
   bool isShape = node.op_type() == "Shape", isSize = node.op_type() == "Size";
-  if (!node.domain().empty() || !(isShape || isSize) ||
+  bool isEye = node.op_type() == "EyeLike";
+  if (!node.domain().empty() || !(isShape || isSize || isEye) ||
       inputs[0]->kind != ImportedValue::Tensor)
     return false;
   Dims dims = *getStaticDims(inputs[0]->type);
+  if (isEye) {
+    HostTensor any(inputs[0]->type.tensor_type().elem_type(), dims);
+    FoldResults eye = fold({node, {&any}, 0});
+    if (!eye || !hasRoom(*eye))
+      return false;
+    define(node.output(0),
+           makeConstant(scope.prefix + node.output(0), std::move(eye->front())),
+           scope);
+    return true;
+  }
   int64_t size = dims.size();
   FoldRequest request{node, {}, 0};
   auto clamp = [&](int64_t index) {

@@ -58,6 +58,8 @@ static int getLaterOpset(StringRef op, int64_t version) {
           .Cases({"Max", "Min", "Mean", "Sum"}, 8)
           .Case("BatchNormalization", 9)
           .Cases({"LpPool", "GlobalLpPool", "Pad", "Split"}, 2)
+          .Case("Concat", 4)
+          .Case("Reshape", 5)
           .Default(0);
   if (op == "Upsample" || (op == "Resize" && version == 10))
     return 13;
@@ -191,14 +193,59 @@ static void upgradeSplit(Upgrade &up) {
     split.add_ints(sizes.getInt(i));
 }
 
+// The shape was an attribute.
+static void upgradeReshape(Upgrade &up) {
+  const proto::AttributeProto *shape = find(up.node, "shape");
+  if (!shape) {
+    up.error = "expected a shape";
+    return;
+  }
+  up.node.add_input(up.addOperand(
+      "shape",
+      HostTensor::ofInts(Dims(shape->ints().begin(), shape->ints().end()))));
+  drop(up.node, {"shape"});
+}
+
+static void upgradeConcat(Upgrade &up) {
+  if (!find(up.node, "axis"))
+    add(up.node, "axis", proto::AttributeProto::INT).set_i(1);
+}
+
 static HostTensor makeFloats(ArrayRef<float> values) {
   HostTensor tensor(proto::TensorProto::FLOAT, {int64_t(values.size())});
   tensor.floats.assign(values.begin(), values.end());
   return tensor;
 }
 
-// Places were scaled from the first element's, and cut off.
+// The scales of `all` that make a dim smaller, or the others; 1 elsewhere.
+static HostTensor pickScales(const HostTensor &all, bool smaller) {
+  HostTensor scales = all.dense();
+  for (double &scale : scales.floats)
+    if ((scale < 1) != smaller)
+      scale = 1;
+  return scales;
+}
+
+// Places were scaled from the first element's, and cut off; Resize took the
+// next element where it made a dim smaller.
+static void roundUpSmaller(Upgrade &up) {
+  const HostTensor *scales =
+      up.inputs.size() > 1 ? up.inputs[1]->constant.get() : nullptr;
+  if (!scales || !scales->isFloat() ||
+      llvm::none_of(scales->floats, [](double scale) { return scale < 1; }))
+    return;
+  proto::NodeProto &smaller = up.before.emplace_back(up.node);
+  for (proto::AttributeProto &attribute : *smaller.mutable_attribute())
+    if (attribute.name() == "nearest_mode")
+      attribute.set_s("ceil");
+  smaller.set_input(2, up.addOperand("smaller", pickScales(*scales, true)));
+  smaller.set_output(0, up.node.output(0) + ".smaller");
+  up.node.set_input(0, smaller.output(0));
+  up.node.set_input(2, up.addOperand("larger", pickScales(*scales, false)));
+}
+
 static void upgradeResize(Upgrade &up) {
+  const bool isResize = up.node.op_type() == "Resize";
   const proto::AttributeProto *scales = find(up.node, "scales");
   const proto::AttributeProto *height = find(up.node, "height_scale");
   const proto::AttributeProto *width = find(up.node, "width_scale");
@@ -228,6 +275,8 @@ static void upgradeResize(Upgrade &up) {
   up.node.clear_input();
   for (const std::string &each : {input, std::string(), operand})
     up.node.add_input(each);
+  if (isResize && how == "nearest")
+    roundUpSmaller(up);
 }
 
 static void upgrade(Upgrade &up) {
@@ -244,6 +293,8 @@ static void upgrade(Upgrade &up) {
           .Cases({"LpPool", "GlobalLpPool"}, upgradePool)
           .Case("Pad", upgradePad)
           .Case("Split", upgradeSplit)
+          .Case("Reshape", upgradeReshape)
+          .Case("Concat", upgradeConcat)
           .Cases({"Upsample", "Resize"}, upgradeResize)
           .Default(nullptr);
   drop(up.node, {"consumed_inputs"});

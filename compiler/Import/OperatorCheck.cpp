@@ -11,6 +11,7 @@ bool zc::isResolved(const proto::NodeProto &node) {
   return node.domain().empty() &&
          (op.contains("Sequence") ||
           llvm::is_contained({"CastLike", "Constant", "Identity", "If", "Loop",
+                              "OptionalGetElement", "OptionalHasElement",
                               "Scan", "Shape", "Size"},
                              op));
 }
@@ -22,7 +23,9 @@ void GraphImporter::checkOperators() {
     proto::NodeProto node = *original;
     if (node.domain() == "ai.onnx")
       node.clear_domain();
-    if (isResolved(node) || canFold(node) || findContribBody(node) ||
+    // Unique is folded where its operand is known, which is rarely so.
+    const bool folds = canFold(node) && node.op_type() != "Unique";
+    if (isResolved(node) || folds || findContribBody(node) ||
         functions.count(node.domain() + ":" + node.op_type() + ":" +
                         node.overload()))
       continue;

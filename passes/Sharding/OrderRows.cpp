@@ -183,7 +183,8 @@ int64_t sampleDim(const Rows &rows, ArrayRef<int64_t> shape,
   llvm_unreachable("a group of rows has a dim of samples");
 }
 
-void reorder(Rows &rows) {
+/// Reshapes in `ordered` that are replaced leave their places there to others.
+void reorder(Rows &rows, DenseSet<Operation *> &ordered) {
   for (auto &[op, group] : rows.merging) {
     OpBuilder builder(op);
     ArrayRef<int64_t> shape = shapeOfValue(op.getInput());
@@ -205,6 +206,8 @@ void reorder(Rows &rows) {
     Value view = reshape(builder, op.getLoc(), op.getInput(), sizes);
     op.getResult().replaceAllUsesWith(
         transpose(builder, op.getLoc(), view, back));
+    if (ordered.erase(op))
+      ordered.insert(view.getDefiningOp());
     op->erase();
   }
 }
@@ -290,6 +293,7 @@ struct OrderRows : public impl::OrderRowsPassBase<OrderRows> {
   void runOnOperation() override {
     for (auto program : getOperation().getOps<func::FuncOp>()) {
       bool changed = false;
+      ordered.clear();
       while (reorderNext(program))
         changed = true;
       if (changed)
@@ -313,9 +317,14 @@ private:
         continue;
       for (OpOperand *operand : dims.gathers) {
         auto view = dyn_cast<ReshapeOp>(operand->getOwner());
-        if (view && llvm::any_of(dims.dims, [&](const DimOf &each) {
-              return each.value == operand->get() &&
-                     reorderRowsOf(view, each.dim);
+        if (!view)
+          continue;
+        SmallVector<int64_t> samples;
+        for (const DimOf &each : dims.dims)
+          if (each.value == operand->get())
+            samples.push_back(each.dim);
+        if (llvm::any_of(samples, [&](int64_t dim) {
+              return reorderRowsOf(view, dim, samples);
             }))
           return true;
       }
@@ -323,7 +332,9 @@ private:
     return false;
   }
 
-  bool reorderRowsOf(ReshapeOp view, int64_t samples) {
+  /// Puts dim `samples` in front of the dims that `view` merges it with. Other
+  /// dims may count samples, too (`all`): then one of them may be in front.
+  bool reorderRowsOf(ReshapeOp view, int64_t samples, ArrayRef<int64_t> all) {
     ArrayRef<int64_t> from = shapeOfValue(view.getInput());
     ArrayRef<int64_t> to = shapeOfValue(view.getResult());
     for (const DimGroup &group : groupDims(from, to)) {
@@ -334,17 +345,31 @@ private:
       rows.samples = 0;
       for (int64_t dim : group.from)
         rows.samples += dim < samples && from[dim] != 1;
-      if (rows.samples == 0 || sizesOfDims(to, group.to).size() != 1)
+      const int64_t front = *llvm::find_if(
+          group.from, [&](int64_t dim) { return from[dim] != 1; });
+      if (llvm::is_contained(all, front) ||
+          sizesOfDims(to, group.to).size() != 1)
         return false;
       for (int64_t dim : group.to)
         if (to[dim] != 1 && !RowFinder(rows).find({view.getResult(), dim}))
           return false;
+      // Rows that meet may have their samples at different places: whichever
+      // comes first is ordered, once.
+      if (llvm::any_of(rows.merging, [&](auto &merging) {
+            return ordered.contains(merging.first);
+          }))
+        return false;
+      for (auto &[op, merged] : rows.merging)
+        ordered.insert(op);
       numOrdered += rows.merging.size();
-      reorder(rows);
+      reorder(rows, ordered);
       return true;
     }
     return false;
   }
+
+  /// Reshapes that merge dims in an order that this pass has chosen.
+  DenseSet<Operation *> ordered;
 
   void sinkTransposes(func::FuncOp program) {
     RewritePatternSet patterns(&getContext());

@@ -168,6 +168,7 @@ class BoundedSelections(ZcTest):
         nodes = [*nodes, node("ReduceSum", ["terms", "zero"], "total"),
                  node("Expand", ["total", "whole"], "y")]
         stored = STORED | {"s": np.float32([1]), "edge": np.float32([1]),
+                           "half": np.float32([-0.5]),
                            "whole": np.array([x.size])}
         model = make_model(nodes, {"x": x}, FLOAT, [x.size], stored)
         onnx.save(model, self.folder / "m.onnx")
@@ -203,6 +204,32 @@ class BoundedSelections(ZcTest):
                  node("Log", ["scaled"], "terms")]
         expected = np.log(held).sum(), held.size
         self.train_weight(nodes, x, expected, "found.1=5")
+
+    def test_nothing_is_found(self):
+        """Then no place holds a value, and a sum of none is 0 whatever slope a
+        function has where nothing is."""
+        one = np.ones(6, np.float32)
+        kept = [node("Less", ["x", "edge"], "chosen"),
+                node("Compress", ["x", "chosen"], "p", axis=0),
+                node("Mul", ["p", "s"], "scaled")]
+        found = [node("Cast", ["x"], "chosen", to=BOOL),
+                 node("NonZero", ["chosen"], "found"),
+                 node("Transpose", ["found"], "places", perm=[1, 0]),
+                 node("GatherND", ["x", "places"], "p"),
+                 node("Mul", ["p", "s"], "scaled")]
+        functions = {
+            "Log": [node("Log", ["scaled"], "terms")],
+            "Sqrt": [node("Sqrt", ["scaled"], "terms")],
+            "Reciprocal": [node("Reciprocal", ["scaled"], "terms")],
+            "Div": [node("Div", ["edge", "scaled"], "terms")],
+            "Pow": [node("Pow", ["scaled", "half"], "terms")],
+            "rest": [node("Sub", ["edge", "scaled"], "rest"),
+                     node("Log", ["rest"], "terms")]}
+        for name, function in functions.items():
+            for bound, x, nodes in (("p.0=5", one, kept),
+                                    ("found.1=5", 0 * one, found)):
+                with self.subTest(function=name, bound=bound):
+                    self.train_weight(nodes + function, x, (0, 0), bound)
 
     def test_counts_of_places_without_values(self):
         """Nothing is divided by how often a kind occurs that does not."""

@@ -327,6 +327,29 @@ class OldOperators(Foreign):
         self.check([("Upsample", ["x", "s"], "y")], scales, nearest, 9)
         self.check([("Resize", ["x", "s"], "y")], scales, nearest, 10)
 
+    def test_shrinking(self):
+        """Resize 10 took the next element, as ONNX's test of it expects."""
+        x = np.arange(1, 9, dtype=np.float32).reshape(1, 1, 2, 4)
+        self.check([("Resize", ["x", "s"], "y")],
+                   {"s": np.array([1, 1, 0.6, 0.6], np.float32)},
+                   np.float32([[[[1, 3]]]]), 10, x)
+        self.check([("Resize", ["x", "s"], "y")],
+                   {"s": np.array([1, 1, 2, 0.6], np.float32)},
+                   x[:, :, :, [0, 2]].repeat(2, 2), 10, x)
+
+    def test_shapes_and_axes_of_opset_1(self):
+        x = self.IMAGE
+        node = helper.make_node("Reshape", ["x"], ["y"], shape=[0, -1])
+        self.check([node], {}, x.reshape(2, -1), 1)
+        self.check([helper.make_node("Concat", ["x", "x"], ["y"])], {},
+                   np.concatenate([x, x], 1), 1)
+
+    def test_ones_on_the_diagonal_of_any_tensor(self):
+        x = X[:4]
+        self.check([("Relu", ["x"], "r"), ("EyeLike", ["r"], "e", ("k", 1)),
+                    ("Add", ["e", "x"], "y")], {},
+                   np.eye(*x.shape, 1, np.float32) + x, 9, x)
+
     def test_enlarging_linearly(self):
         x = self.IMAGE
         # The places 0, 1/2, 1, ...; behind the last row it is repeated.

@@ -120,6 +120,13 @@ def optimised():
                          MICROSOFT, slack=1)
     yield "average", Case("QLinearAveragePool", [a, *one, *one], MICROSOFT,
                           slack=1, kernel_shape=[2, 2])
+    # A quantiser leaves these as they are between quantised operators.
+    for name, image in (("u8", a), ("i8", whole(2, 3, 4, 4, kind=np.int8))):
+        yield f"largest_{name}", Case("MaxPool", [image], kernel_shape=[3, 3],
+                                      strides=[2, 2], pads=[1, 1, 1, 1])
+        yield f"enlarged_{name}", Case("Resize", [image, None, f32(1, 1, 2, 3)])
+        yield f"between_{name}", Case("Resize", [image, None, f32(1, 1, 2, 3)],
+                                      slack=1, mode="linear")
     yield "gemm", Case(
         "QGemm", [whole(3, 8), *one, whole(5, 8, kind=np.int8), f32(0.02),
                   i8(0), np.arange(5, dtype=np.int32), *out], MICROSOFT,

@@ -6,9 +6,7 @@
 using namespace mlir;
 using namespace zc;
 
-static FailureOr<Windows> poolWindows(NodeContext &context) {
-  if (failed(context.requireFloat(0)))
-    return failure();
+static FailureOr<Windows> windowsOf(NodeContext &context) {
   ArrayRef<int64_t> input = shapeOf(context.operand(0));
   if (context.resultShape().size() != input.size()) {
     context.emitError() << "expected a result of " << input.size()
@@ -18,6 +16,12 @@ static FailureOr<Windows> poolWindows(NodeContext &context) {
   return readWindows(context, input);
 }
 
+static FailureOr<Windows> poolWindows(NodeContext &context) {
+  if (failed(context.requireFloat(0)))
+    return failure();
+  return windowsOf(context);
+}
+
 // --- MaxPool ---------------------------------------------------------------
 
 namespace {
@@ -25,10 +29,10 @@ namespace {
 /// ones it is the first.
 class PlaceFinder {
 public:
-  PlaceFinder(NodeContext &context, const Windows &windows, Value largest)
+  PlaceFinder(NodeContext &context, const Windows &windows, Value image,
+              Value largest)
       : context(context), build(context.build), windows(windows),
-        input(shapeOf(context.operand(0))), largest(largest),
-        padded(padInput()) {}
+        input(shapeOf(image)), largest(largest), padded(padInput(image)) {}
 
   /// From a window's last element to its first, whoever equals the largest one
   /// names its place.
@@ -43,11 +47,11 @@ public:
   }
 
 private:
-  Value padInput() {
+  Value padInput(Value image) {
     SmallVector<int64_t> low(2, 0), high(2, 0);
     llvm::append_range(low, windows.low);
     llvm::append_range(high, windows.high);
-    return build.pad(context.operand(0), low, high);
+    return build.pad(image, low, high);
   }
 
   /// How many elements of the flat input a step along `dim` is: with a
@@ -110,22 +114,30 @@ static Value cropToReach(TensorBuilder &build, Value image, Windows &windows) {
 }
 
 static LogicalResult lowerMaxPool(NodeContext &context) {
-  FailureOr<Windows> windows = poolWindows(context);
+  TensorBuilder &build = context.build;
+  Value image = context.operand(0);
+  Type element = elementTypeOf(image);
+  // Images of quantised models: float32 holds each of their numbers.
+  if (element.isInteger(8))
+    image = build.convert(image, build.builder.getF32Type());
+  else if (failed(context.requireFloat(0)))
+    return failure();
+  FailureOr<Windows> windows = windowsOf(context);
   if (failed(windows))
     return failure();
-  Value input = context.operand(0);
-  fitToResult(*windows, shapeOf(input), context.resultShape());
+  fitToResult(*windows, shapeOf(image), context.resultShape());
   Windows fitted = *windows;
-  TensorBuilder &build = context.build;
-  input = cropToReach(build, input, *windows);
+  Value input = cropToReach(build, image, *windows);
   Value largest = train::MaxPoolOp::create(
-      build.builder, build.loc, context.resultType(), input, windows->kernel,
-      windows->strides, windows->dilations, windows->low, windows->high,
-      /*channels_last=*/false);
+      build.builder, build.loc,
+      RankedTensorType::get(context.resultShape(), elementTypeOf(image)), input,
+      windows->kernel, windows->strides, windows->dilations, windows->low,
+      windows->high, /*channels_last=*/false);
   if (context.isUsed(1) &&
-      failed(context.set(1, PlaceFinder(context, fitted, largest).run())))
+      failed(
+          context.set(1, PlaceFinder(context, fitted, image, largest).run())))
     return failure();
-  return context.set(largest);
+  return context.set(build.convert(largest, element));
 }
 
 // --- Sums over windows -----------------------------------------------------

@@ -150,35 +150,39 @@ static FailureOr<SmallVector<Resizing>> readResizings(NodeContext &context) {
 
 // --- Coordinates -----------------------------------------------------------
 
-// Where element `at` of the result lies in the input.
-static double originalCoordinate(StringRef mode, const Resizing &resizing,
-                                 int64_t at) {
-  double halfPixel = (at + 0.5) / resizing.scale - 0.5;
+// Where element `at` of the result lies in the input: in single precision and
+// in ONNX Runtime's order, for where two elements are as near, rounding decides
+// which of them a nearest one copies.
+static float originalCoordinate(StringRef mode, const Resizing &resizing,
+                                int64_t element) {
+  const float at = element, scale = resizing.scale, from = resizing.from,
+              to = resizing.to;
+  const float halfPixel = (at + 0.5f) / scale - 0.5f;
   if (mode == "asymmetric")
-    return at / resizing.scale;
+    return at / scale;
   // The corners are those of the result, as in PyTorch and ONNX Runtime; ONNX's
   // own reference divides by scale times size, which may be no whole number.
   if (mode == "align_corners")
-    return resizing.to == 1 ? 0
-                            : at * (resizing.from - 1.0) / (resizing.to - 1.0);
+    return to == 1 ? 0 : at * (from - 1) / (to - 1);
   if (mode == "tf_half_pixel_for_nn")
-    return (at + 0.5) / resizing.scale;
+    return (at + 0.5f) / scale;
   if (mode == kCrop) {
-    double last = resizing.from - 1, length = resizing.end - resizing.begin;
-    return resizing.to == 1
-               ? 0.5 * (resizing.begin + resizing.end) * last
-               : (resizing.begin + at * length / (resizing.to - 1)) * last;
+    const float begin = resizing.begin, end = resizing.end;
+    return to == 1 ? 0.5f * (begin + end) * (from - 1)
+                   : begin * (from - 1) +
+                         at * (end - begin) * (from - 1) / (to - 1);
   }
   if (mode == "pytorch_half_pixel")
-    return resizing.to > 1 ? halfPixel : 0;
+    return to > 1 ? halfPixel : 0;
   if (mode == "half_pixel_symmetric") {
-    double adjustment = resizing.to / (resizing.from * resizing.scale);
-    return resizing.from / 2.0 * (1 - adjustment) + halfPixel;
+    // There the sum is of double precision.
+    const float offset = from / 2 * (1 - to / (scale * from));
+    return offset + (at + 0.5) / scale - 0.5;
   }
   return halfPixel;
 }
 
-static int64_t nearest(StringRef mode, double coordinate) {
+static int64_t nearest(StringRef mode, float coordinate) {
   if (mode == "floor")
     return std::floor(coordinate);
   if (mode == "ceil")
@@ -309,9 +313,16 @@ static Value extrapolate(NodeContext &context, Value x,
 }
 
 static LogicalResult lowerResize(NodeContext &context) {
-  if (failed(context.requireFloat(0)))
-    return failure();
   StringRef mode = context.node.getString("mode", "nearest");
+  Value x = context.operand(0);
+  Type element = elementTypeOf(x);
+  // Copies of elements may be of any type. Images of quantised models are
+  // interpolated as numbers, of which the fraction is cut off, as ONNX Runtime
+  // does it.
+  if (mode != "nearest" && element.isInteger(8))
+    x = context.build.convert(x, context.build.builder.getF32Type());
+  else if (mode != "nearest" && failed(context.requireFloat(0)))
+    return failure();
   if (mode != "nearest" && mode != "linear" && mode != "cubic")
     return context.emitError()
            << "expected mode to be 'nearest', 'linear' or 'cubic', found '"
@@ -321,13 +332,12 @@ static LogicalResult lowerResize(NodeContext &context) {
   FailureOr<SmallVector<Resizing>> resizings = readResizings(context);
   if (failed(resizings))
     return failure();
-  Value x = context.operand(0);
   for (const Resizing &resizing : *resizings)
     x = mode == "nearest" ? resizeNearest(context, x, resizing, coordinates)
                           : resizeByWeights(context, x, resizing, coordinates);
   if (coordinates == kCrop)
     x = extrapolate(context, x, *resizings);
-  return context.set(x);
+  return context.set(context.build.convert(x, element));
 }
 
 void zc::registerResize(LoweringRegistry &registry) {

@@ -9,6 +9,7 @@
 #include "dialects/Train/Ops/ReduceSupport.h"
 #include "passes/Import/Lowering/LoweringRegistry.h"
 #include "passes/Import/Lowering/NodeContext.h"
+#include <limits>
 
 using namespace mlir;
 using namespace zc;
@@ -132,6 +133,18 @@ static std::pair<Value, Value> takeRanked(TensorBuilder &build, Value x,
           build.convert(places, build.builder.getI64Type())};
 }
 
+// Unsigned integers as signed ones of the same order; the same function leads
+// back. Those of 64 bits wrap around.
+static Value shiftUnsigned(TensorBuilder &build, Value x, Type element) {
+  const bool isBack = !elementTypeOf(x).isUnsignedInteger();
+  const bool wraps = (isBack ? element : elementTypeOf(x)).isInteger(64);
+  const double least = std::numeric_limits<int64_t>::min();
+  if (isBack)
+    return build.convert(wraps ? build.add(x, least) : x, element);
+  x = build.convert(x, build.builder.getI64Type());
+  return wraps ? build.add(x, least) : x;
+}
+
 static LogicalResult lowerTopK(NodeContext &context) {
   TensorBuilder &build = context.build;
   FailureOr<int64_t> k = readCount(context);
@@ -140,10 +153,10 @@ static LogicalResult lowerTopK(NodeContext &context) {
       context.getAxis(context.node.getInt("axis", -1), rankOf(x));
   if (failed(k) || failed(dim))
     return failure();
-  if (elementTypeOf(x).isUnsignedInteger())
-    return context.emitError()
-           << "orders a " << x.getType() << "; zc orders floats and signed "
-           << "integers";
+  const Type element = elementTypeOf(x);
+  const bool isUnsigned = element.isUnsignedInteger();
+  if (isUnsigned)
+    x = shiftUnsigned(build, x, element);
   const int64_t size = shapeOf(x)[*dim];
   const bool isRanked = *k > kMostTaken;
   if (*k < 1 || *k > size || (isRanked && size > kLongestRanked))
@@ -151,11 +164,15 @@ static LogicalResult lowerTopK(NodeContext &context) {
                                << "; zc takes 1 to " << kMostTaken
                                << ", or any number of up to " << kLongestRanked;
   bool largest = context.node.getInt("largest", 1) != 0;
+  auto giveValues = [&](Value values) {
+    return context.set(0, isUnsigned ? shiftUnsigned(build, values, element)
+                                     : values);
+  };
   if (isRanked) {
     auto [values, places] = takeRanked(build, x, *dim, largest, *k);
     if (context.isUsed(1) && failed(context.set(1, places)))
       return failure();
-    return context.set(0, values);
+    return giveValues(values);
   }
   Selection selection{
       x, build.iota(shapeOf(x), *dim, build.builder.getI64Type()), {}, {}};
@@ -164,7 +181,7 @@ static LogicalResult lowerTopK(NodeContext &context) {
   if (context.isUsed(1) &&
       failed(context.set(1, build.concat(selection.places, *dim))))
     return failure();
-  return context.set(0, build.concat(selection.values, *dim));
+  return giveValues(build.concat(selection.values, *dim));
 }
 
 void zc::registerTopK(LoweringRegistry &registry) {

@@ -49,3 +49,30 @@ func.func @middle(%x: tensor<3x4x5x8xf32> {train.input = "x", train.batch_dim = 
   %2 = train.reshape %1 : (tensor<60x8xf32>) -> tensor<3x4x5x8xf32>
   return %2 : tensor<3x4x5x8xf32>
 }
+
+// A product of x with itself makes both its dims count samples, of which one is
+// in front: nothing is to be ordered.
+// CHECK-LABEL: func.func @both
+// CHECK-NOT: train.transpose
+// CHECK: return
+func.func @both(%x: tensor<4x4xf32> {train.input = "x", train.batch_dim = 0 : i64})
+    -> (tensor<f32>, tensor<4x4xf32>) {
+  %0 = train.exp %x : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %1 = train.matmul %0, %0 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %2 = train.reshape %0 : (tensor<4x4xf32>) -> tensor<16xf32>
+  %3 = train.reduce "sum" %2 {dims = array<i64: 0>} : (tensor<16xf32>) -> tensor<f32>
+  return %3, %1 : tensor<f32>, tensor<4x4xf32>
+}
+
+// Two rows that are added have samples at different places: one of them gets its
+// way, and the pass ends.
+// CHECK-LABEL: func.func @twice
+// CHECK: return
+func.func @twice(%x: tensor<4x4x2xf32> {train.input = "x", train.batch_dim = 0 : i64},
+    %y: tensor<4x4x2xf32> {train.input = "y", train.batch_dim = 1 : i64}) -> tensor<4x4x2xf32> {
+  %0 = train.reshape %x : (tensor<4x4x2xf32>) -> tensor<16x2xf32>
+  %1 = train.reshape %y : (tensor<4x4x2xf32>) -> tensor<16x2xf32>
+  %2 = train.add %0, %1 : (tensor<16x2xf32>, tensor<16x2xf32>) -> tensor<16x2xf32>
+  %3 = train.reshape %2 : (tensor<16x2xf32>) -> tensor<4x4x2xf32>
+  return %3 : tensor<4x4x2xf32>
+}

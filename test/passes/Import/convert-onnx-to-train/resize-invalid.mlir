@@ -12,7 +12,7 @@ onnx.graph @main(%x0: tensor<1x1x4xi64>, %x1: tensor<1x1x4xf32>, %x2: tensor<3xf
   %c6 = onnx.initializer @c6 {value = dense<[1.0, 1.0, 0.0]> : tensor<3xf32>} : tensor<3xf32>
   %c8 = onnx.initializer @c8 {value = dense<8> : tensor<2xi64>} : tensor<2xi64>
   // expected-error @+1 {{node (Resize): expected input 0 to be a floating-point tensor, found 'tensor<1x1x4xi64>'}}
-  %o0 = onnx.node "Resize"(%x0, %none, %c1) {since_version = 19 : i64}
+  %o0 = onnx.node "Resize"(%x0, %none, %c1) {since_version = 19 : i64, node_attributes = {mode = "linear"}}
     : (tensor<1x1x4xi64>, none, tensor<3xf32>) -> tensor<1x1x4xi64>
   // expected-error @+1 {{node (Resize): expected 3 scales, found 'tensor<2xf32>'}}
   %o1 = onnx.node "Resize"(%x1, %none, %c2) {since_version = 19 : i64}
