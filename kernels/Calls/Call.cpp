@@ -102,7 +102,7 @@ StridedTensor asItIs(const CallTensor &tensor) {
 
 StridedTensor asImage(const CallTensor &tensor, bool channelsLast) {
   std::vector<int64_t> order = orderOf(tensor);
-  if (channelsLast)
+  if (channelsLast && order.size() >= 3)
     std::rotate(order.begin() + 1, order.end() - 1, order.end());
   return permuted(tensor, order);
 }

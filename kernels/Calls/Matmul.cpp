@@ -190,7 +190,8 @@ std::string MatmulCall::check(const LibraryCall &call) {
     error = checkProduct(specOf(call));
   if (error.empty() && accumulates(call) &&
       (call.inputs[0].place != call.outputs[0].place ||
-       call.inputs[0].type != call.outputs[0].type))
+       call.inputs[0].type != call.outputs[0].type ||
+       call.inputs[0].dims != call.outputs[0].dims))
     error = "its accumulator is not where the product is";
   return error.empty() ? checkEpilogue(call, places) : error;
 }

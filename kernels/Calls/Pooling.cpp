@@ -38,9 +38,9 @@ bool isSound(const PoolingSpec &spec) {
 std::string PoolingCall::check(const LibraryCall &call) {
   if (std::string error = checkCounts(call, 1, 1); !error.empty())
     return error;
-  const size_t rank = call.inputs[0].dims.size();
-  if (rank != 4 && rank != 5)
-    return "it pools " + print(call.inputs[0]);
+  for (const CallTensor &each : {call.inputs[0], call.outputs[0]})
+    if (each.dims.size() != 4 && each.dims.size() != 5)
+      return "it pools " + print(each);
   const PoolingSpec spec = specOf(call);
   if (!isSound(spec))
     return "it pools " + printDims(spec.image.dims) + " in windows " +

@@ -28,7 +28,9 @@ kernels::CallTensor describe(const plan::Program &program, uint32_t index) {
   constexpr uint64_t kSpaces = 4;
   return {elementType(buffer.type().dtype()),
           {buffer.type().dims().begin(), buffer.type().dims().end()},
-          buffer.offset() * kSpaces + uint64_t(buffer.space())};
+          (buffer.offset() * kSpaces + uint64_t(buffer.space())) ^
+              uint64_t(buffer.ring() % 256) << 48 ^
+              uint64_t(uint32_t(buffer.age()) % 256) << 56};
 }
 
 Status verifyBuffer(const plan::Program &program, uint32_t index) {

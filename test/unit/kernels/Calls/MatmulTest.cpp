@@ -59,6 +59,8 @@ TEST(MatmulCall, AccumulatorsAreTheProduct) {
   EXPECT_EQ(MatmulCall::specOf(call).a.dims, (Dims{4, 3}));
   call.inputs[0].place = 9;
   expectUnsound<MatmulCall>(call, "accumulator");
+  call.inputs[0] = {ElementType::F32, {1}, call.outputs[0].place};
+  expectUnsound<MatmulCall>(call, "accumulator");
 }
 
 TEST(MatmulCall, EpiloguesAreChecked) {

@@ -48,6 +48,19 @@ TEST(PoolingCall, IsChecked) {
   expect("it pools", [](LibraryCall &c) { c.outputs[0].dims[1] = 3; });
 }
 
+TEST(PoolingCall, AnyRankIsChecked) {
+  for (bool channelsLast : {false, true})
+    for (const std::vector<int64_t> &dims :
+         {std::vector<int64_t>{}, {1}, {1, 2}, {1, 2, 3, 3, 3, 3}})
+      for (bool ofInput : {false, true}) {
+        LibraryCall call = makePooling();
+        if (channelsLast)
+          setText(call, "channels_last");
+        (ofInput ? call.inputs : call.outputs)[0].dims = dims;
+        expectUnsound<PoolingCall>(call, "it pools");
+      }
+}
+
 TEST(PoolingCall, GradientsTurnImageAndWindowsRound) {
   LibraryCall call = makePooling();
   std::swap(call.inputs, call.outputs);
