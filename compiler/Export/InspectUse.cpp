@@ -1,6 +1,7 @@
 //===- InspectUse.cpp - how long tensors live, what is copied, multiplied -===//
 #include "compiler/Export/InspectUse.h"
 #include "compiler/Export/TrainedStates.h"
+#include "runtime/Plan/LibraryCalls.h"
 #include "runtime/Plan/Types.h"
 
 #include <algorithm>
@@ -29,11 +30,10 @@ bool isAway(const plan::Buffer &buffer) {
          (buffer.space() == plan::FLIGHT && buffer.offloaded());
 }
 
-/// The largest dim of a matrix that `operand` may be: all but its last one, or
-/// two, are batches.
-int64_t dimAt(const plan::StridedOperand &operand, int fromEnd) {
-  const int index = operand.dims_size() - fromEnd;
-  return index >= 0 ? operand.dims(index) : 1;
+/// Rows of the left factor, columns of the right one, and what they share.
+std::array<int64_t, 3> productDims(const kernels::MatmulSpec &spec) {
+  const std::vector<int64_t> &a = spec.a.dims, &b = spec.b.dims;
+  return {a[a.size() - 2], b.back(), a.back()};
 }
 
 } // namespace
@@ -93,11 +93,11 @@ ProductReport measureProducts(const plan::Manifest &manifest) {
   for (const plan::Role &role : manifest.roles())
     for (const plan::Program &program : role.programs())
       for (const plan::Instruction &instruction : program.instructions()) {
-        if (!instruction.has_matmul() || isEvaluation(program))
+        if (!isCall<kernels::MatmulCall>(instruction) || isEvaluation(program))
           continue;
-        const plan::MatmulCall &call = instruction.matmul();
-        const std::array<int64_t, 3> dims = {
-            dimAt(call.a(), 2), dimAt(call.b(), 1), dimAt(call.a(), 1)};
+        const std::array<int64_t, 3> dims =
+            productDims(kernels::MatmulCall::specOf(
+                describeCall(program, instruction.library())));
         ++report.count;
         report.inTiles +=
             std::all_of(dims.begin(), dims.end(),

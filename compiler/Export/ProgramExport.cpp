@@ -240,7 +240,7 @@ Status ProgramExport::addInstruction(Operation &op) {
     status = addKernelCall(launch, instruction);
   } else if (auto call = dyn_cast<LibraryCallOp>(op)) {
     setCosts(call, instruction);
-    status = exportLibraryCall(call, *this, instruction);
+    status = exportLibraryCall(call, *this, *instruction.mutable_library());
   } else if (auto collective = dyn_cast<CollectiveOp>(op)) {
     setCosts(collective, instruction);
     status = addCollective(collective, instruction);

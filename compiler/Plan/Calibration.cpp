@@ -2,6 +2,7 @@
 
 #include "runtime/Plan/Collective/Cost.h"
 #include "runtime/Plan/InstructionKind.h"
+#include "runtime/Plan/LibraryCalls.h"
 #include "runtime/Plan/Mesh.h"
 #include "runtime/Simulate/InstructionTimes.h"
 #include "runtime/Simulate/Simulation.h"
@@ -168,9 +169,8 @@ void Calibration::addInstruction(Share &share, const plan::Program &program,
                                  const plan::Instruction &instruction,
                                  double seconds) {
   seconds = std::max(1e-9, seconds);
-  if (instruction.has_matmul() && instruction.matmul().a().dims_size() >= 2 &&
-      instruction.matmul().c().dims_size() >= 2) {
-    const MeasuredMatmul p = productOf(program, instruction.matmul());
+  if (isCall<kernels::MatmulCall>(instruction)) {
+    const MeasuredMatmul p = productOf(program, instruction.library());
     auto [known, isNew] = share.products.try_emplace(
         Product{p.m, p.n, p.k, p.batch, p.transposesA, p.transposesB, p.dtype},
         instruction.flops(), seconds);

@@ -1,5 +1,6 @@
 #include "compiler/Plan/Layouts.h"
 
+#include "runtime/Plan/LibraryCalls.h"
 #include "runtime/Plan/Types.h"
 #include "runtime/Simulate/CollectiveTimes.h"
 
@@ -144,9 +145,9 @@ static double findBoundary(const plan::Manifest &manifest) {
   std::vector<double> sizes;
   for (const plan::Program &program : manifest.roles(0).programs())
     for (const plan::Instruction &instruction : program.instructions())
-      if (instruction.has_matmul()) {
+      if (isCall<kernels::MatmulCall>(instruction)) {
         Result<uint64_t> bytes = byteCount(
-            program.buffers(int(instruction.matmul().c().buffer())).type());
+            program.buffers(int(instruction.library().outputs(0))).type());
         if (bytes.ok())
           sizes.push_back(double(*bytes));
       }

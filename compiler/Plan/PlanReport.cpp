@@ -1,6 +1,6 @@
 #include "compiler/Plan/PlanReport.h"
 
-#include "runtime/Plan/InstructionKind.h"
+#include "runtime/Plan/LibraryCalls.h"
 #include "runtime/Plan/Mesh.h"
 #include "runtime/Plan/Order/RunOfSteps.h"
 #include "runtime/Plan/StepPhases.h"
@@ -14,25 +14,6 @@
 namespace zc {
 namespace {
 
-bool isProduct(const plan::Instruction &instruction) {
-  return instruction.has_matmul() || instruction.has_convolution() ||
-         instruction.has_attention() || instruction.has_grouped_matmul();
-}
-
-plan::DataType productType(const plan::Program &program,
-                           const plan::Instruction &instruction) {
-  uint32_t buffer = 0;
-  if (instruction.has_matmul())
-    buffer = instruction.matmul().a().buffer();
-  else if (instruction.has_convolution())
-    buffer = instruction.convolution().source().buffer();
-  else if (instruction.has_attention())
-    buffer = instruction.attention().buffers(0);
-  else
-    buffer = instruction.grouped_matmul().a();
-  return program.buffers(int(buffer)).type().dtype();
-}
-
 /// Products of a step, of all ranks.
 struct Products {
   double forward = 0, executed = 0; // FLOPs
@@ -44,11 +25,12 @@ struct Products {
     const bool hasForward = use.parts & kForwardPart;
     for (int i = 0; i < program.instructions_size(); ++i) {
       const plan::Instruction &instruction = program.instructions(i);
-      if (!isProduct(instruction))
+      const kernels::CallWork work = workOf(program, instruction);
+      if (work.rate == kernels::CallRate::Kernel)
         continue;
       const double flops = instruction.flops() * times;
       executed += flops;
-      byType[size_t(productType(program, instruction))] += flops;
+      byType[size_t(dataType(work.type))] += flops;
       if (isForward || (hasForward && phases[size_t(i)] == StepPhase::Forward))
         forward += flops;
     }
@@ -208,8 +190,8 @@ Result<PlanReport> planStep(const plan::Manifest &manifest,
       room == 0 || report.roles[size_t(report.largestRole)].memory.peak <= room;
   const SimulatedRole &slowest = slowestRole(report).times;
   report.exposed = slowest.exposed;
-  for (auto [kind, seconds] : slowest.computeByKind)
-    report.computed[nameOf(plan::Instruction::KindCase(kind))] += seconds;
+  for (const auto &[kind, seconds] : slowest.computeByKind)
+    report.computed[std::string(kind)] += seconds;
   report.links = measureLinks(cluster, report);
   report.traffic = measureComm(manifest);
   ZC_RETURN_IF_ERROR(countWays(manifest, cluster, options, report));

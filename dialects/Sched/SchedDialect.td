@@ -7,7 +7,7 @@ include "mlir/IR/OpBase.td"
 def Sched_Dialect : Dialect {
   let name = "sched";
   let cppNamespace = "::zc::sched";
-  let summary = "what a rank executes: instructions on buffers, in order";
+  let summary = "a rank's programs: instructions on buffers, in order";
   let description = [{
     The last rung of the ladder, nearly one to one with the manifest of an
     artifact. A module holds the states (`train.state`), the generated kernels

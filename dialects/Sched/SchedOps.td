@@ -227,7 +227,7 @@ def Sched_LibraryCallOp : Sched_InstructionOp<"library_call", [
 
 def Sched_CollectiveOp : Sched_InstructionOp<"collective", [
     Sched_ScratchInstruction]> {
-  let summary = "what the ranks of a group send one another";
+  let summary = "a collective among the ranks of a group";
   let description = [{
     `kind` names a collective of the dist dialect on parts; `axes`, `traffic`,
     `root`, `shift` and `holders` mean what they mean there. An all-reduce and a broadcast
@@ -258,7 +258,7 @@ def Sched_CollectiveOp : Sched_InstructionOp<"collective", [
 }
 
 def Sched_WaitOp : Sched_BufferOp<"wait"> {
-  let summary = "what follows begins when an async instruction has ended";
+  let summary = "later instructions begin when an async one has ended";
   let description = [{
     `buffer` is what the instruction writes. All in front of it on its stream have
     ended then too.

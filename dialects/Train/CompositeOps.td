@@ -257,7 +257,7 @@ def Train_SparseEncodeOp : Train_TensorOp<"sparse_encode"> {
 }
 
 def Train_SparseDecodeOp : Train_TensorOp<"sparse_decode"> {
-  let summary = "what `sparse_encode` was given, bit for bit";
+  let summary = "the operand of `sparse_encode`, bit for bit";
   let arguments = (ins Train_IntTensor:$bits, Train_IntTensor:$offsets,
                        Train_FloatTensor:$values);
   let results = (outs Train_FloatTensor:$result);

@@ -115,7 +115,7 @@ def Train_MaxPoolPlacesOp : Train_PoolOp<"max_pool_places"> {
 def Train_MaxPoolPlacesGradOp : Train_PoolOp<"max_pool_places_grad"> {
   let summary = "gradient of max_pool, from the places of its maxima";
   let description = [{
-    What `max_pool_grad` gives, bit for bit, without the image and the maxima.
+    The result of `max_pool_grad`, bit for bit, without the image and the maxima.
   }];
   let arguments = !con((ins Train_IntTensor:$places, Train_FloatTensor:$grad),
                        poolAttributes);

@@ -2,7 +2,7 @@
 #ifndef ZC_KERNELS_CPU_EXPERTROWS_H
 #define ZC_KERNELS_CPU_EXPERTROWS_H
 
-#include "kernels/Spec.h"
+#include "kernels/Calls/GroupedMatmul.h"
 
 #include <unordered_map>
 #include <vector>

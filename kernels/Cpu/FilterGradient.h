@@ -4,7 +4,7 @@
 #ifndef ZC_KERNELS_CPU_FILTERGRADIENT_H
 #define ZC_KERNELS_CPU_FILTERGRADIENT_H
 
-#include "kernels/Spec.h"
+#include "kernels/Calls/Convolution.h"
 
 namespace zc::kernels {
 

@@ -3,6 +3,7 @@
 #ifndef ZC_KERNELS_CPU_GROUPEDBLOCKS_H
 #define ZC_KERNELS_CPU_GROUPEDBLOCKS_H
 
+#include "kernels/Calls/GroupedMatmul.h"
 #include "kernels/Cpu/MatmulBlocks.h"
 
 namespace zc::kernels {

@@ -4,7 +4,8 @@
 #ifndef ZC_KERNELS_CPU_GROUPEDTILES_H
 #define ZC_KERNELS_CPU_GROUPEDTILES_H
 
-#include "kernels/Spec.h"
+#include "kernels/Calls/GroupedMatmul.h"
+#include "kernels/Calls/Matmul.h"
 
 namespace zc::kernels {
 

@@ -3,7 +3,7 @@
 #ifndef ZC_KERNELS_CPU_MATMULBLOCKS_H
 #define ZC_KERNELS_CPU_MATMULBLOCKS_H
 
-#include "kernels/Spec.h"
+#include "kernels/Calls/Matmul.h"
 
 namespace zc::kernels {
 

@@ -2,7 +2,8 @@
 #ifndef ZC_KERNELS_CPU_POINTWISEPRODUCT_H
 #define ZC_KERNELS_CPU_POINTWISEPRODUCT_H
 
-#include "kernels/Spec.h"
+#include "kernels/Calls/Convolution.h"
+#include "kernels/Calls/Matmul.h"
 
 #include <optional>
 

@@ -3,7 +3,11 @@
 #ifndef ZC_KERNELS_CPU_PRIMITIVE_H
 #define ZC_KERNELS_CPU_PRIMITIVE_H
 
-#include "kernels/Spec.h"
+#include "kernels/Calls/Attention.h"
+#include "kernels/Calls/Convolution.h"
+#include "kernels/Calls/GroupedMatmul.h"
+#include "kernels/Calls/Matmul.h"
+#include "kernels/Calls/Sparse.h"
 
 #include <memory>
 #include <string>

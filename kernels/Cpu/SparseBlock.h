@@ -4,7 +4,7 @@
 #ifndef ZC_KERNELS_CPU_SPARSEBLOCK_H
 #define ZC_KERNELS_CPU_SPARSEBLOCK_H
 
-#include "kernels/Spec.h"
+#include "kernels/Calls/Sparse.h"
 
 namespace zc::kernels {
 

@@ -151,7 +151,8 @@ uint64_t attentionWorkspaceBound(const AttentionSpec &spec, int threads) {
   if (spec.type == ElementType::BF16) // with AMX or without
     floats = std::max(narrowScratchFloats(spec.keys, spec.width, spec.backward),
                       widenedScratchFloats(spec.queries, spec.keys, spec.width,
-                                           spec.masked, spec.backward));
+                                           spec.masked || spec.bounded,
+                                           spec.backward));
   uint64_t perThread = roundUp(4 * floats, 64);
   int64_t team =
       std::min<int64_t>(std::max(1, threads), spec.batch * spec.heads);

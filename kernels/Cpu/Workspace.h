@@ -6,7 +6,10 @@
 #ifndef ZC_KERNELS_CPU_WORKSPACE_H
 #define ZC_KERNELS_CPU_WORKSPACE_H
 
-#include "kernels/Spec.h"
+#include "kernels/Calls/Attention.h"
+#include "kernels/Calls/Convolution.h"
+#include "kernels/Calls/GroupedMatmul.h"
+#include "kernels/Calls/Matmul.h"
 
 namespace zc::kernels {
 
@@ -16,6 +19,23 @@ uint64_t convolutionWorkspaceBound(const ConvolutionSpec &spec, int threads);
 uint64_t attentionWorkspaceBound(const AttentionSpec &spec, int threads);
 uint64_t groupedMatmulWorkspaceBound(const GroupedMatmulSpec &spec,
                                      int threads);
+
+/// The same by the type of spec; 0 for kinds of calls that need none on CPUs.
+inline uint64_t workspaceBound(const MatmulSpec &spec, int threads) {
+  return matmulWorkspaceBound(spec, threads);
+}
+inline uint64_t workspaceBound(const ConvolutionSpec &spec, int threads) {
+  return convolutionWorkspaceBound(spec, threads);
+}
+inline uint64_t workspaceBound(const AttentionSpec &spec, int threads) {
+  return attentionWorkspaceBound(spec, threads);
+}
+inline uint64_t workspaceBound(const GroupedMatmulSpec &spec, int threads) {
+  return groupedMatmulWorkspaceBound(spec, threads);
+}
+template <typename Spec> uint64_t workspaceBound(const Spec &, int) {
+  return 0;
+}
 
 } // namespace zc::kernels
 

@@ -123,8 +123,8 @@ def BuildOptimizerStepPass
                "exponents: the metric gradient_counts tells how many elements "
                "of gradients are below these powers of two">,
     Option<"momentPrecision", "moment-precision", "std::string", "\"fp32\"",
-           "fp32 or bf16: what first moments are stored in, between updates in "
-           "float32">,
+           "the type that first moments are stored in, fp32 or bf16; updates are "
+           "in float32">,
     Option<"settingsAtRunTime", "settings-at-run-time", "bool", "false",
            "betas, momentum, decay and limits that are not 0 are scalar states "
            "`setting.NAME`, which begin as these options say">

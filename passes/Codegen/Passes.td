@@ -128,8 +128,8 @@ def AddEntryPointsPass : Pass<"zc-add-entry-points", "::mlir::ModuleOp"> {
     inputs first and then outputs as `zc.buffers` on the function says, and
     calls it: arguments, unlike loaded pointers, can be `noalias`. A constant
     `@k.signature` holds the grid, the number of buffers and the bytes of each,
-    as `zc.signature` says: the runtime calls nothing that disagrees. What
-    `zc.numbers` lists is passed behind the range of blocks.
+    as `zc.signature` says: the runtime calls nothing that disagrees. The
+    numbers of `zc.numbers` are passed behind the range of blocks.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
@@ -167,9 +167,9 @@ def DistributeThreadsPass
 def LowerDeviceMathPass : Pass<"zc-lower-device-math"> {
   let summary = "roots, absolute values, roundings as instructions";
   let description = [{
-    What PTX has instructions for becomes LLVM's intrinsics; powers, and exp and
-    log of float64, become arithmetic. Left are the float64 functions that need
-    CUDA's libdevice.
+    Functions that PTX has instructions for become LLVM's intrinsics; powers, and
+    exp and log of float64, become arithmetic. The float64 functions that need
+    CUDA's libdevice are left.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect",
     "::mlir::math::MathDialect", "::mlir::arith::ArithDialect"];

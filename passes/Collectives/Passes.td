@@ -23,7 +23,7 @@ def InsertCollectivesPass : Pass<"zc-insert-collectives", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"gradients", "gradients", "std::string", "\"\"",
-           "fp32 or bf16: what gradients are reduced in; default their own type">,
+           "the type that gradients are reduced in, fp32 or bf16; default their own">,
     Option<"sumsWhole", "sums-whole", "bool", "false",
            "every rank gets whole sums of gradients, and keeps its part of them">
   ];

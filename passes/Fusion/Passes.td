@@ -27,7 +27,7 @@ def AssignLayoutsPass : Pass<"zc-assign-layouts", "::mlir::ModuleOp"> {
 }
 
 def MatchNormsPass : Pass<"zc-match-norms", "::mlir::ModuleOp"> {
-  let summary = "what cuDNN computes around a batch norm, with it";
+  let summary = "a batch norm, its sum and its ReLU become one call of cuDNN";
   let description = [{
     Requires layouts. A batch norm of channels-last images in 16 bits with a ReLU
     behind it, and perhaps a sum with another image before that, becomes a region
@@ -427,7 +427,7 @@ def SplitSumsPass : Pass<"zc-split-sums", "::mlir::ModuleOp"> {
 }
 
 def MatchEpiloguesPass : Pass<"zc-match-epilogues", "::mlir::ModuleOp"> {
-  let summary = "what cuBLASLt computes behind a product, with the product";
+  let summary = "a product and its epilogue become one call of cuBLASLt";
   let description = [{
     Requires library calls. Where a region reads a product of two matrices and
     nothing else does, and begins with a bias, a residual, ReLU or the tanh form

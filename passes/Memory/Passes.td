@@ -22,7 +22,7 @@ def RecomputePass : Pass<"zc-recompute", "::mlir::ModuleOp"> {
       recompute, and the last layer
     - `full`: of all numbers of segments, that with the least peak
 
-    What `offload` names is marked for `--zc-offload`; with `auto`, plans keep,
+    The tensors that `offload` names are marked for `--zc-offload`; with `auto`, plans keep,
     compute again or offload.
 
     With a `budget`, plans are tried from the quickest to the slowest until one's

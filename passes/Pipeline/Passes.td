@@ -74,8 +74,8 @@ def MarkDelaysPass : Pass<"zc-mark-delays", "::mlir::ModuleOp"> {
 def AddVersionsPass : Pass<"zc-add-versions", "::mlir::ModuleOp"> {
   let summary = "make states of the versions that programs read and write";
   let description = [{
-    On fused ops, before memory is planned. Of the versions of a state with
-    `train.delay`, `@micro` reads the one that is so many steps old; `@apply` reads
+    On fused ops, before memory is planned. A state with `train.delay` has versions:
+    `@micro` reads the one that is so many steps old; `@apply` reads
     the newest and writes the next one: states of their own, in slots of the same
     memory. `train.versions` on the module is how many slots there are. Other
     programs read and write the newest version.

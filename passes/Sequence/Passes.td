@@ -96,7 +96,7 @@ def FindTokensPass : Pass<"zc-find-tokens", "::mlir::ModuleOp"> {
 }
 
 def MarkTokensPass : Pass<"zc-mark-tokens", "::mlir::ModuleOp"> {
-  let summary = "what the user says of inputs' tokens; whether any can be divided";
+  let summary = "marks inputs by the user's word on their tokens, some of which must be divisible";
   let description = [{
     On the whole model, before a pipeline is cut: inputs in `dims` get
     `train.token_dim`, or `train.no_tokens`. An error where no input's tokens can be
@@ -122,8 +122,8 @@ def MarkTokensPass : Pass<"zc-mark-tokens", "::mlir::ModuleOp"> {
 def OrderTokensPass : Pass<"zc-order-tokens", "::mlir::ModuleOp"> {
   let summary = "an early and a late chunk of the tokens for each rank (zigzag)";
   let description = [{
-    Under a causal mask late tokens have more to attend to than early ones. Of
-    2 `parts` chunks of the tokens rank r gets r and 2 `parts` - 1 - r: tokens
+    Under a causal mask late tokens have more to attend to than early ones. Rank r
+    gets chunks r and 2 `parts` - 1 - r, of 2 `parts` chunks of the tokens: tokens
     change places where they and their positions come in, and back where they go
     out, but in outputs that the host puts together: there `train.token_order` says
     that it puts them back. Only if nobody but causal attention sees the order of the tokens; on the

@@ -11,22 +11,8 @@ using namespace llvm;
 namespace zc {
 
 ArrayRef<LibraryName> getLibraryNames(StringRef device) {
-  static constexpr LibraryName kCpu[] = {{cpu::kMatmul},
-                                         {cpu::kConvolution},
-                                         {cpu::kAttention},
-                                         {cpu::kGroupedMatmul}};
-  static constexpr LibraryName kCuda[] = {{cuda::kMatmul},
-                                          {cuda::kEpilogue},
-                                          {cuda::kSums, false},
-                                          {cuda::kReluBits, false},
-                                          {cuda::kConvolution},
-                                          {cuda::kPooling},
-                                          {cuda::kNorm},
-                                          {cuda::kAttention},
-                                          {cuda::kShortAttention, false}};
-  if (device == sched::kCudaDevice)
-    return kCuda;
-  return kCpu;
+  return device == sched::kCudaDevice ? cuda::getLibraryNames()
+                                      : cpu::getLibraryNames();
 }
 
 Expected<Libraries> Libraries::parse(StringRef list, StringRef device) {

@@ -5,7 +5,7 @@
 #ifndef ZC_RUNTIME_DEVICE_DEVICE_H
 #define ZC_RUNTIME_DEVICE_DEVICE_H
 
-#include "kernels/Spec.h"
+#include "kernels/Calls/Calls.h"
 #include "runtime/Base/Status.h"
 
 #include <memory>
@@ -34,67 +34,20 @@ struct KernelLaunch {
   double flops, bytes; // as planned: very little work is not worth a team
 };
 
-/// `addend`, `bias`, `auxiliary`, `sums`: as the spec's epilogue says, or null.
-struct MatmulLaunch {
-  kernels::MatmulSpec spec;
-  void *a, *b, *c;
-  void *workspace;
-  uint64_t workspaceBytes;
-  void *addend, *bias, *auxiliary, *sums;
-};
-
-struct ConvolutionLaunch {
-  kernels::ConvolutionSpec spec;
-  void *source, *filter, *destination;
-  void *workspace;
-  uint64_t workspaceBytes;
-};
-
-struct PoolingLaunch {
-  kernels::PoolingSpec spec;
-  void *image, *pooled;
-};
-
-/// `addend` and what follows it: as the spec says, or null.
-struct NormLaunch {
-  kernels::NormSpec spec;
-  void *image, *scale, *bias, *mean, *inverse, *result;
-  void *workspace;
-  uint64_t workspaceBytes;
-  void *addend, *grad, *scaleGrad, *biasGrad;
-};
-
-/// `buffers` in the order of the primitive, null where there is none.
-struct AttentionLaunch {
-  kernels::AttentionSpec spec;
-  std::vector<void *> buffers;
-  void *workspace;
-  uint64_t workspaceBytes;
-};
-
-struct SparseLaunch {
-  kernels::SparseSpec spec;
-  void *dense, *bits, *offsets, *values;
-};
-
-/// `a`, `b`, `c` as the spec says.
-struct GroupedMatmulLaunch {
-  kernels::GroupedMatmulSpec spec;
-  void *a, *b, *c, *groups, *ids;
-  void *workspace;
-  uint64_t workspaceBytes;
-};
-
 struct CopyLaunch {
   const void *source;
   void *destination;
   uint64_t bytes;
 };
 
+template <typename List> struct LaunchOf;
+template <typename... Calls> struct LaunchOf<kernels::CallList<Calls...>> {
+  using Type =
+      std::variant<KernelLaunch, CopyLaunch, typename Calls::Launch...>;
+};
+
 /// One instruction with its addresses resolved.
-using Launch = std::variant<KernelLaunch, MatmulLaunch, ConvolutionLaunch,
-                            PoolingLaunch, NormLaunch, AttentionLaunch,
-                            SparseLaunch, GroupedMatmulLaunch, CopyLaunch>;
+using Launch = LaunchOf<kernels::AllCalls>::Type;
 
 /// A launch that the device has made ready; launching it allocates nothing.
 class Executable {

@@ -1,6 +1,7 @@
 #include "runtime/Driver/Profile.h"
 #include "runtime/Base/Status.h"
 #include "runtime/Plan/InstructionKind.h"
+#include "runtime/Plan/LibraryCalls.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -107,7 +108,7 @@ void Profile::addOwnProducts() {
     for (auto [instruction, seconds] : row.fastest) {
       flops += instruction->flops();
       inAll += seconds;
-      if (instruction->has_matmul() && seconds >= kLeastSeconds)
+      if (isCall<kernels::MatmulCall>(*instruction) && seconds >= kLeastSeconds)
         limits.flopsPerSecond =
             std::max(limits.flopsPerSecond, instruction->flops() / seconds);
     }

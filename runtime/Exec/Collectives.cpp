@@ -1,6 +1,7 @@
 #include "runtime/Exec/Collectives.h"
 #include "runtime/Base/Log.h"
 #include "runtime/Comm/DeviceCommunicator.h"
+#include "runtime/Plan/LibraryCalls.h"
 #include "runtime/Plan/Types.h"
 #include "runtime/Plan/Verify.h"
 

@@ -1,5 +1,5 @@
-// From the instructions of a plan to launches with addresses: one function and
-// one file per kind. The plan has been verified.
+// From the instructions of a plan to launches with addresses. The plan has been
+// verified.
 #ifndef ZC_RUNTIME_EXEC_INSTRUCTIONS_H
 #define ZC_RUNTIME_EXEC_INSTRUCTIONS_H
 
@@ -28,6 +28,7 @@ public:
       : program(program), bases{persistent, transient, offloaded},
         slots(std::move(slots)), newest(newest) {}
 
+  const plan::Program &getProgram() const { return program; }
   const plan::Buffer &buffer(uint32_t index) const {
     return program.buffers(static_cast<int>(index));
   }
@@ -48,31 +49,11 @@ private:
 
 KernelLaunch makeKernelLaunch(const AddressMap &map,
                               const plan::Instruction &instruction);
-MatmulLaunch makeMatmulLaunch(const AddressMap &map,
-                              const plan::MatmulCall &call);
-ConvolutionLaunch makeConvolutionLaunch(const AddressMap &map,
-                                        const plan::ConvolutionCall &call);
-PoolingLaunch makePoolingLaunch(const AddressMap &map,
-                                const plan::PoolingCall &call);
-NormLaunch makeNormLaunch(const AddressMap &map, const plan::NormCall &call);
-AttentionLaunch makeAttentionLaunch(const AddressMap &map,
-                                    const plan::AttentionCall &call);
-SparseLaunch makeSparseLaunch(const AddressMap &map,
-                              const plan::SparseCall &call);
-GroupedMatmulLaunch
-makeGroupedMatmulLaunch(const AddressMap &map,
-                        const plan::GroupedMatmulCall &call);
+Launch makeLibraryLaunch(const AddressMap &map, const plan::LibraryCall &call);
 CopyLaunch makeCopyLaunch(const AddressMap &map, const plan::CopyCall &call);
 
 /// Any instruction that is no collective, by its kind.
 Launch makeLaunch(const AddressMap &map, const plan::Instruction &instruction);
-
-/// The schema's element type as kernels know it.
-kernels::ElementType elementType(plan::DataType type);
-
-/// An operand in the form that library kernels take.
-kernels::StridedTensor makeStridedTensor(const AddressMap &map,
-                                         const plan::StridedOperand &operand);
 
 } // namespace zc
 

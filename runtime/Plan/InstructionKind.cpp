@@ -1,29 +1,20 @@
 #include "runtime/Plan/InstructionKind.h"
+#include "kernels/Calls/Calls.h"
 
 namespace zc {
 
-const char *nameOf(plan::Instruction::KindCase kind) {
-  switch (kind) {
+const char *kindOf(const plan::Instruction &instruction) {
+  switch (instruction.kind_case()) {
   case plan::Instruction::kKernel:
     return "kernel";
-  case plan::Instruction::kMatmul:
-    return "matmul";
-  case plan::Instruction::kConvolution:
-    return "convolution";
+  case plan::Instruction::kLibrary:
+    if (auto *kind = kernels::findCallKind(instruction.library().op()))
+      return kind->name;
+    break;
   case plan::Instruction::kCopy:
     return "copy";
-  case plan::Instruction::kAttention:
-    return "attention";
   case plan::Instruction::kCollective:
     return "collective";
-  case plan::Instruction::kSparse:
-    return "sparse";
-  case plan::Instruction::kPooling:
-    return "pooling";
-  case plan::Instruction::kNorm:
-    return "norm";
-  case plan::Instruction::kGroupedMatmul:
-    return "grouped_matmul";
   case plan::Instruction::KIND_NOT_SET:
     break;
   }

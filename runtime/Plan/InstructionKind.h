@@ -1,4 +1,4 @@
-// How the schema calls the kinds of instructions.
+// The kinds of instructions, by their names in reports.
 #ifndef ZC_RUNTIME_PLAN_INSTRUCTIONKIND_H
 #define ZC_RUNTIME_PLAN_INSTRUCTIONKIND_H
 
@@ -6,14 +6,9 @@
 
 namespace zc {
 
-/// The name of a field of plan::Instruction's `kind`: "kernel",
-/// "grouped_matmul"; "" where none is set.
-const char *nameOf(plan::Instruction::KindCase kind);
-
-/// The kind of work that an instruction does.
-inline const char *kindOf(const plan::Instruction &instruction) {
-  return nameOf(instruction.kind_case());
-}
+/// The kind of work that an instruction does: "kernel", "collective",
+/// "grouped_matmul"; "" where there is none. The text outlives the instruction.
+const char *kindOf(const plan::Instruction &instruction);
 
 } // namespace zc
 

@@ -53,65 +53,16 @@ struct Use {
   std::vector<uint32_t> alters; // reads, and writes some of their elements
 };
 
-bool isDense(const plan::Program &program,
-             const plan::StridedOperand &operand) {
-  const plan::TensorType &type = program.buffers(operand.buffer()).type();
-  int64_t count = 1;
-  for (int64_t dim : operand.dims())
-    count *= dim;
-  return uint64_t(count) == *elementCount(type);
-}
-
-void addTarget(const plan::Program &program, const plan::StridedOperand &target,
-               bool isWhole, Use &use) {
-  (isWhole && isDense(program, target) ? use.writes : use.alters)
-      .push_back(target.buffer());
-}
-
 Use useOf(const plan::KernelCall &call) {
   const auto inputs = call.buffers().begin() + call.num_inputs();
   return {{call.buffers().begin(), inputs}, {inputs, call.buffers().end()}, {}};
 }
 
-Use useOf(const plan::Program &program, const plan::MatmulCall &call) {
-  Use use{{call.a().buffer(), call.b().buffer()}, {}, {}};
-  const plan::MatmulEpilogue &epilogue = call.epilogue();
-  addTarget(program, call.c(), !call.accumulate(), use);
-  if (epilogue.has_addend())
-    use.reads.push_back(epilogue.addend());
-  if (epilogue.has_bias())
-    use.reads.push_back(epilogue.bias());
-  if (epilogue.has_auxiliary())
-    use.alters.push_back(epilogue.auxiliary());
-  if (epilogue.has_column_sums())
-    use.writes.push_back(epilogue.column_sums());
-  if (epilogue.has_lhs_sums())
-    use.writes.push_back(epilogue.lhs_sums());
-  if (epilogue.has_rhs_sums())
-    use.writes.push_back(epilogue.rhs_sums());
-  return use;
-}
-
-Use useOf(const plan::Program &program, const plan::ConvolutionCall &call) {
-  Use use;
-  const plan::StridedOperand *operands[] = {&call.destination(), &call.source(),
-                                            &call.filter()};
-  for (int i = 0; i < 3; ++i)
-    if (i == int(call.kind()))
-      addTarget(program, *operands[i], true, use);
-    else
-      use.reads.push_back(operands[i]->buffer());
-  return use;
-}
-
-Use useOf(const plan::AttentionCall &call) {
-  const int inputs = call.backward() ? 6 : 3;
-  Use use;
-  for (int i = 0; i < call.buffers_size(); ++i)
-    (i < inputs ? use.reads : use.writes).push_back(call.buffers(i));
-  if (call.has_mask())
-    use.reads.push_back(call.mask());
-  return use;
+/// Workspaces hold nothing that is read later.
+Use useOf(const plan::LibraryCall &call) {
+  return {{call.inputs().begin(), call.inputs().end()},
+          {call.outputs().begin(), call.outputs().end()},
+          {}};
 }
 
 Use useOf(const plan::CollectiveCall &call) {
@@ -123,48 +74,17 @@ Use useOf(const plan::CollectiveCall &call) {
   return use;
 }
 
-Use useOf(const plan::NormCall &call) {
-  Use use{{call.image(), call.scale(), call.bias()}, {}, {}};
-  use.alters = {call.mean(), call.inverse(), call.result()};
-  if (call.has_addend())
-    use.reads.push_back(call.addend());
-  if (call.has_gradient()) {
-    use.reads.push_back(call.gradient().grad());
-    use.writes = {call.gradient().scale_grad(), call.gradient().bias_grad()};
-  }
-  return use;
-}
-
-/// Workspaces hold nothing that is read later.
-Use useOf(const plan::Program &program, const plan::Instruction &instruction) {
+Use useOf(const plan::Instruction &instruction) {
   switch (instruction.kind_case()) {
   case plan::Instruction::kKernel:
     return useOf(instruction.kernel());
-  case plan::Instruction::kMatmul:
-    return useOf(program, instruction.matmul());
-  case plan::Instruction::kConvolution:
-    return useOf(program, instruction.convolution());
+  case plan::Instruction::kLibrary:
+    return useOf(instruction.library());
   case plan::Instruction::kCopy:
     return {
         {instruction.copy().source()}, {instruction.copy().destination()}, {}};
-  case plan::Instruction::kAttention:
-    return useOf(instruction.attention());
   case plan::Instruction::kCollective:
     return useOf(instruction.collective());
-  case plan::Instruction::kSparse: {
-    const plan::SparseCall &call = instruction.sparse();
-    return {{}, {}, {call.dense(), call.bits(), call.offsets(), call.values()}};
-  }
-  case plan::Instruction::kPooling: {
-    const plan::PoolingCall &call = instruction.pooling();
-    return {{}, {}, {call.image().buffer(), call.pooled().buffer()}};
-  }
-  case plan::Instruction::kNorm:
-    return useOf(instruction.norm());
-  case plan::Instruction::kGroupedMatmul: {
-    const plan::GroupedMatmulCall &call = instruction.grouped_matmul();
-    return {{call.a(), call.b(), call.groups(), call.ids()}, {call.c()}, {}};
-  }
   case plan::Instruction::KIND_NOT_SET:
     break;
   }
@@ -187,7 +107,7 @@ public:
 
   /// Whether the instruction is needed; then what it reads is.
   bool visit(const plan::Instruction &instruction) {
-    const Use use = useOf(program, instruction);
+    const Use use = useOf(instruction);
     auto isWanted = [&](uint32_t buffer) { return isRead(buffer); };
     if (!isAmongRoles(instruction) &&
         std::none_of(use.writes.begin(), use.writes.end(), isWanted) &&

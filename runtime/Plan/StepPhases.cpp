@@ -1,5 +1,6 @@
 #include "runtime/Plan/StepPhases.h"
 #include "runtime/Plan/FileTensor.h"
+#include "runtime/Plan/LibraryCalls.h"
 
 namespace zc {
 
@@ -63,12 +64,10 @@ private:
     const std::string operators = label.substr(0, label.find(' '));
     if (operators.find("_grad") != std::string::npos)
       return true;
-    if (instruction.has_convolution())
-      return instruction.convolution().kind() != plan::FORWARD;
-    if (instruction.has_attention())
-      return instruction.attention().backward();
-    if (instruction.has_matmul())
-      return isGradient(buffer(instruction.matmul().c().buffer()));
+    if (instruction.library().op().find("_grad") != std::string::npos)
+      return true;
+    if (isCall<kernels::MatmulCall>(instruction))
+      return isGradient(buffer(instruction.library().outputs(0)));
     return instruction.has_kernel() && writes(instruction.kernel(), isGradient);
   }
 

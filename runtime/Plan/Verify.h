@@ -9,7 +9,7 @@
 
 namespace zc {
 
-constexpr uint32_t kFormatVersion = 2;
+constexpr uint32_t kFormatVersion = 3;
 
 /// The program that makes the states of kind COPY from the parameters.
 constexpr const char kCopyProgram[] = "copy";

@@ -1,5 +1,6 @@
 #include "runtime/Simulate/InstructionTimes.h"
 #include "runtime/Plan/InstructionKind.h"
+#include "runtime/Plan/LibraryCalls.h"
 #include "runtime/Plan/Types.h"
 
 #include <algorithm>
@@ -15,10 +16,6 @@ double peakOf(const SimulatedDevice &device, bool allowsTf32,
     return device.tf32FlopsPerSecond;
   const double peak = device.flopsPerSecond[type];
   return peak > 0 ? peak : f32;
-}
-
-plan::DataType typeOf(const plan::Program &program, uint32_t buffer) {
-  return program.buffers(int(buffer)).type().dtype();
 }
 
 /// Tiles are computed in waves, one on each multiprocessor: the share of a
@@ -71,62 +68,62 @@ double measuredRate(const MatmulEfficiency &matmul,
 
 int64_t positive(int64_t dim) { return std::max<int64_t>(1, dim); }
 
-bool isTransposed(const plan::StridedOperand &operand) {
-  const int rank = operand.strides_size();
-  return rank >= 2 && operand.dims(rank - 1) > 1 &&
-         operand.strides(rank - 1) > operand.strides(rank - 2);
+bool isTransposed(const kernels::StridedTensor &matrix) {
+  const size_t rank = matrix.dims.size();
+  return rank >= 2 && matrix.dims[rank - 1] > 1 &&
+         matrix.strides[rank - 1] > matrix.strides[rank - 2];
 }
 
-double matmulSeconds(const SimulatedDevice &device, bool allowsTf32,
-                     const plan::Program &program,
-                     const plan::Instruction &instruction) {
-  const plan::MatmulCall &call = instruction.matmul();
-  if (call.a().dims_size() < 2 || call.c().dims_size() < 2)
-    return instruction.flops() / peakOf(device, allowsTf32, plan::F32);
-  return instruction.flops() /
-         matmulRate(device, allowsTf32, productOf(program, call));
+/// The share of the peak at which a call's kind works, of products but for
+/// their forms.
+double shareOf(const Efficiency &efficiency, kernels::CallRate rate) {
+  switch (rate) {
+  case kernels::CallRate::Matmul:
+  case kernels::CallRate::GroupedMatmul:
+    return efficiency.matmul.fraction;
+  case kernels::CallRate::Convolution:
+    return efficiency.convolution;
+  case kernels::CallRate::Attention:
+    return efficiency.attention;
+  case kernels::CallRate::AttentionGradient:
+    return efficiency.attentionBackward;
+  case kernels::CallRate::Kernel:
+    break;
+  }
+  return efficiency.kernelFlops;
 }
 
 double arithmeticSeconds(const SimulatedDevice &device, bool allowsTf32,
                          const plan::Program &program,
                          const plan::Instruction &instruction) {
-  const Efficiency &efficiency = device.efficiency;
-  auto at = [&](plan::DataType type, double share) {
-    return instruction.flops() / (peakOf(device, allowsTf32, type) * share);
-  };
-  switch (instruction.kind_case()) {
-  case plan::Instruction::kMatmul:
-    return matmulSeconds(device, allowsTf32, program, instruction);
-  case plan::Instruction::kGroupedMatmul:
-    return at(typeOf(program, instruction.grouped_matmul().a()),
-              efficiency.matmul.fraction);
-  case plan::Instruction::kConvolution:
-    return at(typeOf(program, instruction.convolution().source().buffer()),
-              efficiency.convolution);
-  case plan::Instruction::kAttention:
-    return at(typeOf(program, instruction.attention().buffers(0)),
-              instruction.attention().backward() ? efficiency.attentionBackward
-                                                 : efficiency.attention);
-  default: // generated code computes in float32, outside of matrix units
+  const kernels::CallWork work = workOf(program, instruction);
+  if (work.rate == kernels::CallRate::Matmul)
     return instruction.flops() /
-           (device.flopsPerSecond[plan::F32] * efficiency.kernelFlops);
-  }
+           matmulRate(device, allowsTf32,
+                      productOf(program, instruction.library()));
+  // Generated code computes in float32, outside of matrix units.
+  const double peak = work.rate == kernels::CallRate::Kernel
+                          ? device.flopsPerSecond[plan::F32]
+                          : peakOf(device, allowsTf32, dataType(work.type));
+  return instruction.flops() / (peak * shareOf(device.efficiency, work.rate));
 }
 
 } // namespace
 
 MeasuredMatmul productOf(const plan::Program &program,
-                         const plan::MatmulCall &call) {
-  const auto &a = call.a().dims(), &c = call.c().dims();
+                         const plan::LibraryCall &call) {
+  const kernels::MatmulSpec spec =
+      kernels::MatmulCall::specOf(describeCall(program, call));
+  const std::vector<int64_t> &a = spec.a.dims, &c = spec.c.dims;
   MeasuredMatmul product;
-  product.m = positive(c.Get(c.size() - 2));
-  product.n = positive(c.Get(c.size() - 1));
-  product.k = positive(a.Get(a.size() - 1));
-  for (int i = 0; i + 2 < c.size(); ++i)
-    product.batch *= positive(c.Get(i));
-  product.dtype = typeOf(program, call.a().buffer());
-  product.transposesA = isTransposed(call.a());
-  product.transposesB = isTransposed(call.b());
+  product.m = positive(c[c.size() - 2]);
+  product.n = positive(c[c.size() - 1]);
+  product.k = positive(a[a.size() - 1]);
+  for (size_t i = 0; i + 2 < c.size(); ++i)
+    product.batch *= positive(c[i]);
+  product.dtype = dataType(spec.a.type);
+  product.transposesA = isTransposed(spec.a);
+  product.transposesB = isTransposed(spec.b);
   return product;
 }
 
@@ -142,7 +139,7 @@ double matmulRate(const SimulatedDevice &device, bool allowsTf32,
 double secondsOf(const SimulatedDevice &device, bool allowsTf32,
                  const plan::Program &program,
                  const plan::Instruction &instruction) {
-  if (!device.measured.empty() && !instruction.has_matmul() &&
+  if (!device.measured.empty() && !isCall<kernels::MatmulCall>(instruction) &&
       instruction.stream() != 2)
     if (const std::optional<double> seconds = device.measured.find(
             kindOf(instruction), operatorsOfLabel(instruction.label()),
@@ -151,7 +148,8 @@ double secondsOf(const SimulatedDevice &device, bool allowsTf32,
   const double arithmetic =
       arithmeticSeconds(device, allowsTf32, program, instruction);
   // Measured products have had their operands brought from memory as well.
-  if (instruction.has_matmul() && !device.efficiency.matmul.measured.empty())
+  if (isCall<kernels::MatmulCall>(instruction) &&
+      !device.efficiency.matmul.measured.empty())
     return device.launchSeconds + arithmetic;
   const double rate = device.bytesPerSecond * device.efficiency.bytes;
   double traffic = rate > 0 ? instruction.bytes() / rate : 0;

@@ -14,10 +14,9 @@ double secondsOf(const SimulatedDevice &device, bool allowsTf32,
                  const plan::Program &program,
                  const plan::Instruction &instruction);
 
-/// The shape of a product, without its rate. Its operands have two dims or
-/// more.
+/// The shape of a sound product, without its rate.
 MeasuredMatmul productOf(const plan::Program &program,
-                         const plan::MatmulCall &call);
+                         const plan::LibraryCall &call);
 
 /// FLOP/s of a product of this shape.
 double matmulRate(const SimulatedDevice &device, bool allowsTf32,

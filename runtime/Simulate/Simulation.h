@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace zc {
@@ -29,8 +30,8 @@ struct SimulatedSpan {
 
 /// Seconds of one rank of a role.
 struct SimulatedRole {
-  double compute = 0;                  // the main stream computes
-  std::map<int, double> computeByKind; // the same, by plan::Instruction's kinds
+  double compute = 0;                               // the main stream computes
+  std::map<std::string_view, double> computeByKind; // the same, by kindOf()
   /// The main stream waits: for collectives, by their axes ("dp", "dp+tp"), and
   /// for copies ("offload").
   std::map<std::string, double> exposed;

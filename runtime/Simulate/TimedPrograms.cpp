@@ -1,4 +1,5 @@
 #include "runtime/Simulate/TimedPrograms.h"
+#include "runtime/Plan/InstructionKind.h"
 #include "runtime/Plan/Types.h"
 #include "runtime/Simulate/InstructionTimes.h"
 
@@ -130,7 +131,7 @@ TimedInstruction TimedPrograms::time(const plan::Manifest &manifest,
   timed.stream =
       std::min<uint32_t>(instruction.stream(), uint32_t(kSimulatedStreams - 1));
   timed.flops = instruction.flops();
-  timed.kind = instruction.kind_case();
+  timed.kind = kindOf(instruction);
   if (instruction.has_collective()) {
     timeCollective(manifest, cluster, mesh, role, program,
                    instruction.collective(), timed);

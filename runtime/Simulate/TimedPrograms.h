@@ -25,7 +25,7 @@ struct TimedInstruction {
   int meeting = -1;  // of several roles: which one; -1: of one role
   int exposure = -1; // index of the name that waiting for it has
   double flops = 0;
-  int kind = 0; // as plan::Instruction numbers it
+  const char *kind = ""; // see kindOf()
 };
 
 struct TimedProgram {

@@ -74,7 +74,7 @@ class BadArtifact(RunTest):
     def test_another_version(self):
         with zipfile.ZipFile(self.artifact) as archive:
             manifest = archive.read("manifest.pb")
-        self.assertEqual(manifest[:2], b"\x08\x02", "format version 2 first")
+        self.assertEqual(manifest[:2], b"\x08\x03", "format version 3 first")
         corrupt.replace_in_entry(self.artifact, "manifest.pb", manifest,
                                  b"\x08\x63" + manifest[2:])
         self.refuse(["version 99", "compile"])

@@ -36,6 +36,22 @@ class LintTest(unittest.TestCase):
         self.assertEqual(code, 0, output)
 
 
+class Calls(LintTest):
+
+    ROOMS = {"kernels/Calls/Norm.cpp": "", "kernels/Calls/Pooling.cpp": ""}
+
+    def test_lists_of_kinds_are_none(self):
+        self.complains("calls",
+                       {**self.ROOMS,
+                        "runtime/Plan/A.cpp": "NormCall a; PoolingCall b;\n"},
+                       "runtime/Plan/A.cpp", "Norm, Pooling")
+
+    def test_devices_and_one_kind_are_silent(self):
+        self.silent("calls",
+                    {**self.ROOMS, "runtime/Plan/A.cpp": "NormSpec a;\n",
+                     "runtime/Device/A.cpp": "NormCall a; PoolingCall b;\n"})
+
+
 class Layers(LintTest):
 
     def test_runtime_takes_no_compiler(self):
@@ -284,6 +300,14 @@ class Text(LintTest):
                     {"test/README.md": "## What is sent\n\nWhat is? All.\n\n"
                                        "```sh\nzc # What is sent.\n```\n",
                      "test/a.json": '"What is sent."\n'})
+
+    def test_a_description_without_its_noun(self):
+        op = 'let summary = "%s";\nlet description = [{\n    %s\n}];\n'
+        self.complains("text",
+                       {"dialects/A.td": op % ("what is sent", "It is sent."),
+                        "dialects/B.td": op % ("a send", "Of each: all.")},
+                       "dialects/A.td:1", "dialects/B.td:3")
+        self.silent("text", {"dialects/A.td": op % ("a send", "It is sent.")})
 
     def test_a_good_file(self):
         self.silent("text", {"kernels/A.h": "// reads ../shared/x and a/b\n"})

@@ -85,9 +85,25 @@ def paragraphs(text):
         yield text[:match.start()].count("\n") + 1, words
 
 
+def descriptions(text):
+    """Summaries and descriptions of ops and passes, by their paragraphs."""
+    for match in re.finditer(r'let summary = "([^"]*)"', text):
+        words = match.group(1)
+        yield (text[:match.start()].count("\n") + 1,
+               words[:1].upper() + words[1:])
+    for match in re.finditer(r"let description = \[\{(.*?)\}\]", text,
+                             re.DOTALL):
+        first = text[:match.start()].count("\n")
+        body = "\n".join(line.strip() for line in
+                         match.group(1).split("\n"))
+        for number, words in paragraphs(body):
+            yield first + number, words
+
+
 def comments(mark, text):
-    """The comments of a source and the paragraphs of a page: (line number,
-    text)."""
+    """The comments of a source, the paragraphs of a page or of a description:
+    (line number, text)."""
+    yield from descriptions(text)
     if mark == "python":
         try:
             yield from join(python_comments(text))

@@ -22,6 +22,17 @@ using namespace zc::train;
 
 namespace zc::cpu {
 
+static constexpr llvm::StringLiteral kMatmul = "onednn.matmul",
+                                     kConvolution = "onednn.convolution",
+                                     kAttention = "zc.attention",
+                                     kGroupedMatmul = "zc.grouped-matmul";
+
+ArrayRef<LibraryName> getLibraryNames() {
+  static constexpr LibraryName kNames[] = {
+      {kMatmul}, {kConvolution}, {kAttention}, {kGroupedMatmul}};
+  return kNames;
+}
+
 /// The library that computes the op if the elements suit it.
 static StringRef libraryOf(Operation *op) {
   if (isa<MatmulOp, MatmulAddOp>(op))

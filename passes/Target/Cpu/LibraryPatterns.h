@@ -3,20 +3,17 @@
 #define ZC_PASSES_TARGET_CPU_LIBRARYPATTERNS_H
 
 #include "mlir/IR/Operation.h"
+#include "passes/Target/Libraries.h"
 
 namespace zc::cpu {
 
-// The calls, as `--libraries` names them.
-inline constexpr llvm::StringLiteral kMatmul = "onednn.matmul";
-inline constexpr llvm::StringLiteral kConvolution = "onednn.convolution";
-inline constexpr llvm::StringLiteral kAttention = "zc.attention";
-inline constexpr llvm::StringLiteral kGroupedMatmul = "zc.grouped-matmul";
+/// The calls, as `--libraries` names them.
+llvm::ArrayRef<LibraryName> getLibraryNames();
 
-/// The library call for `op` on CPUs, or an empty string: kMatmul for
-/// train.matmul and train.matmul_add, kConvolution for the convolutions,
-/// kAttention for attention and its gradient, kGroupedMatmul for
-/// train.grouped_matmul and its gradient, of float32, and all but attention of
-/// bfloat16.
+/// The library call for `op` on CPUs, or an empty string: there are some for
+/// train.matmul and train.matmul_add, for the convolutions, for attention and
+/// its gradient, for train.grouped_matmul and its gradient, of float32, and all
+/// but attention of bfloat16.
 llvm::StringRef libraryFor(mlir::Operation *op);
 
 /// Whether a library computes the op in float32 alone, and it has operands of

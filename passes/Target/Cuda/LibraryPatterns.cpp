@@ -11,6 +11,27 @@ using namespace zc::train;
 
 namespace zc::cuda {
 
+static constexpr llvm::StringLiteral kMatmul = "cublaslt.matmul",
+                                     kConvolution = "cudnn.convolution",
+                                     kPooling = "cudnn.pooling",
+                                     kAttention = "cudnn.attention";
+/// kAttention for fewer keys than are worth it, and than versions up to 9.15
+/// have gradients for.
+static constexpr llvm::StringLiteral kShortAttention = "cudnn.short-attention";
+
+ArrayRef<LibraryName> getLibraryNames() {
+  static constexpr LibraryName kNames[] = {{kMatmul},
+                                           {kEpilogue},
+                                           {kSums, false},
+                                           {kReluBits, false},
+                                           {kConvolution},
+                                           {kPooling},
+                                           {kNorm},
+                                           {kAttention},
+                                           {kShortAttention, false}};
+  return kNames;
+}
+
 /// Factors must have one type; the addend of a product may be float32 all the
 /// same.
 static bool hasMatrixTypes(Operation *op) {

@@ -7,11 +7,10 @@
 
 namespace zc::cuda {
 
-// The calls, as `--libraries` names them.
-inline constexpr llvm::StringLiteral kMatmul = "cublaslt.matmul";
-inline constexpr llvm::StringLiteral kConvolution = "cudnn.convolution";
-inline constexpr llvm::StringLiteral kPooling = "cudnn.pooling";
-inline constexpr llvm::StringLiteral kAttention = "cudnn.attention";
+/// The calls, as `--libraries` names them.
+llvm::ArrayRef<LibraryName> getLibraryNames();
+
+// Those that passes ask for by name.
 /// Batch norms with the ReLU behind them.
 inline constexpr llvm::StringLiteral kNorm = "cudnn.norm";
 /// A product with an epilogue in cuBLASLt.
@@ -22,16 +21,12 @@ inline constexpr llvm::StringLiteral kEpilogue = "cublaslt.epilogue";
 inline constexpr llvm::StringLiteral kSums = "cublaslt.sums";
 /// A ReLU's gradient by the bits that cuBLASLt keeps, set at exactly 0 too.
 inline constexpr llvm::StringLiteral kReluBits = "cublaslt.relu-bits";
-/// kAttention for fewer keys than are worth it, and than versions up to 9.15
-/// have gradients for.
-inline constexpr llvm::StringLiteral kShortAttention = "cudnn.short-attention";
 
-/// The library call for `op` on NVIDIA GPUs, or an empty string: kMatmul for
-/// train.matmul and train.matmul_add, kConvolution for the convolutions of
-/// images of two or three spatial dims, kPooling for their average pools and
-/// max pools; operands of one type, float32, bfloat16 or float16. kAttention
-/// for attention in 16 bits without a mask, and its gradient. None for what
-/// `libraries` leaves out.
+/// The library call for `op` on NVIDIA GPUs, or an empty string: there are some
+/// for train.matmul and train.matmul_add, for the convolutions of images of two
+/// or three spatial dims, for their average pools and max pools; operands of
+/// one type, float32, bfloat16 or float16; and for attention in 16 bits without
+/// a mask, and its gradient. None for what `libraries` leaves out.
 llvm::StringRef libraryFor(mlir::Operation *op, const Libraries &libraries);
 
 /// Whether cuDNN normalises such images, of train.batch_norm_training and its

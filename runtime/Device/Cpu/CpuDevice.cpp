@@ -112,6 +112,18 @@ public:
   Status synchronize(StreamId) override { return Status(); }
 
 private:
+  ExecutableResult make(const KernelLaunch &kernel) {
+    return makeKernel(kernel, code.get(), threads);
+  }
+  ExecutableResult make(const CopyLaunch &copy) {
+    const bool isToFile = isOffloaded(copy.destination);
+    return makeCopy(copy, isToFile || isOffloaded(copy.source) ? offloaded.get()
+                                                               : nullptr);
+  }
+  template <typename Call> ExecutableResult make(const Call &call) {
+    return makeCall(call, matmulPrecision);
+  }
+
   bool isOffloaded(const void *address) const {
     return offloaded && offloaded->contains(address);
   }
@@ -149,26 +161,7 @@ Result<std::unique_ptr<Executable>> CpuDevice::prepare(const Launch &launch) {
   // Ranks that are threads of one process share the library's cache.
   static std::mutex mutex;
   std::lock_guard<std::mutex> lock(mutex);
-  if (auto *kernel = std::get_if<KernelLaunch>(&launch))
-    return makeKernel(*kernel, code.get(), threads);
-  if (auto *matmul = std::get_if<MatmulLaunch>(&launch))
-    return makeMatmul(*matmul, matmulPrecision);
-  if (auto *convolution = std::get_if<ConvolutionLaunch>(&launch))
-    return makeConvolution(*convolution);
-  if (auto *attention = std::get_if<AttentionLaunch>(&launch))
-    return makeAttention(*attention);
-  if (auto *sparse = std::get_if<SparseLaunch>(&launch))
-    return makeSparse(*sparse);
-  if (auto *grouped = std::get_if<GroupedMatmulLaunch>(&launch))
-    return makeGroupedMatmul(*grouped);
-  if (std::holds_alternative<PoolingLaunch>(launch) ||
-      std::holds_alternative<NormLaunch>(launch))
-    return makeError(StatusCode::Unsupported,
-                     "no library computes it on CPUs; compile the model again");
-  auto &copy = std::get<CopyLaunch>(launch);
-  bool isToFile = isOffloaded(copy.destination);
-  return makeCopy(copy, isToFile || isOffloaded(copy.source) ? offloaded.get()
-                                                             : nullptr);
+  return std::visit([&](const auto &each) { return make(each); }, launch);
 }
 
 } // namespace

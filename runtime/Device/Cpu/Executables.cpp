@@ -104,8 +104,8 @@ ExecutableResult makeKernel(const KernelLaunch &launch, const CodeObject *code,
       std::make_unique<KernelExecutable>(launch, function, threads));
 }
 
-ExecutableResult makeMatmul(const MatmulLaunch &launch,
-                            kernels::MatmulPrecision precision) {
+ExecutableResult makeCall(const kernels::MatmulLaunch &launch,
+                          kernels::MatmulPrecision precision) {
   if (!launch.spec.epilogue.isEmpty())
     return makeError(StatusCode::Unsupported,
                      "a product with an epilogue is "
@@ -120,7 +120,8 @@ ExecutableResult makeMatmul(const MatmulLaunch &launch,
       {launch.a, launch.b, launch.c}, launch.workspace);
 }
 
-ExecutableResult makeConvolution(const ConvolutionLaunch &launch) {
+ExecutableResult makeCall(const kernels::ConvolutionLaunch &launch,
+                          kernels::MatmulPrecision) {
   return makePrimitive(
       launch.spec,
       [&](std::string *error) {
@@ -130,7 +131,8 @@ ExecutableResult makeConvolution(const ConvolutionLaunch &launch) {
       {launch.source, launch.filter, launch.destination}, launch.workspace);
 }
 
-ExecutableResult makeAttention(const AttentionLaunch &launch) {
+ExecutableResult makeCall(const kernels::AttentionLaunch &launch,
+                          kernels::MatmulPrecision) {
   if (launch.spec.type == kernels::ElementType::F16)
     return makeError(StatusCode::Unsupported,
                      "attention in float16 is for "
@@ -144,7 +146,8 @@ ExecutableResult makeAttention(const AttentionLaunch &launch) {
       launch.buffers, launch.workspace);
 }
 
-ExecutableResult makeSparse(const SparseLaunch &launch) {
+ExecutableResult makeCall(const kernels::SparseLaunch &launch,
+                          kernels::MatmulPrecision) {
   return makePrimitive(
       launch.spec,
       [&](std::string *error) {
@@ -153,7 +156,8 @@ ExecutableResult makeSparse(const SparseLaunch &launch) {
       {launch.dense, launch.bits, launch.offsets, launch.values}, nullptr);
 }
 
-ExecutableResult makeGroupedMatmul(const GroupedMatmulLaunch &launch) {
+ExecutableResult makeCall(const kernels::GroupedMatmulLaunch &launch,
+                          kernels::MatmulPrecision) {
   return makePrimitive(
       launch.spec,
       [&](std::string *error) {

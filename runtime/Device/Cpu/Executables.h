@@ -18,12 +18,25 @@ using ExecutableResult = Result<std::unique_ptr<Executable>>;
 /// `code` may be null when the artifact has none.
 ExecutableResult makeKernel(const KernelLaunch &launch, const CodeObject *code,
                             int threads);
-ExecutableResult makeMatmul(const MatmulLaunch &launch,
-                            kernels::MatmulPrecision precision);
-ExecutableResult makeConvolution(const ConvolutionLaunch &launch);
-ExecutableResult makeAttention(const AttentionLaunch &launch);
-ExecutableResult makeSparse(const SparseLaunch &launch);
-ExecutableResult makeGroupedMatmul(const GroupedMatmulLaunch &launch);
+
+/// Library calls, one overload for each kind that a library computes;
+/// `precision` is that of products.
+ExecutableResult makeCall(const kernels::MatmulLaunch &launch,
+                          kernels::MatmulPrecision precision);
+ExecutableResult makeCall(const kernels::ConvolutionLaunch &launch,
+                          kernels::MatmulPrecision precision);
+ExecutableResult makeCall(const kernels::AttentionLaunch &launch,
+                          kernels::MatmulPrecision precision);
+ExecutableResult makeCall(const kernels::SparseLaunch &launch,
+                          kernels::MatmulPrecision precision);
+ExecutableResult makeCall(const kernels::GroupedMatmulLaunch &launch,
+                          kernels::MatmulPrecision precision);
+template <typename Launch>
+ExecutableResult makeCall(const Launch &, kernels::MatmulPrecision) {
+  return Status(StatusCode::Unsupported, "no library computes it on CPUs; "
+                                         "compile the model again");
+}
+
 /// `file` is where one side lies, or null; it must outlive the executable.
 ExecutableResult makeCopy(const CopyLaunch &launch, const OffloadFile *file);
 

@@ -1,5 +1,5 @@
-#include "runtime/Device/Cuda/Attention.h"
 #include "runtime/Device/Cuda/Advice.h"
+#include "runtime/Device/Cuda/CudaCalls.h"
 
 #include <limits>
 
@@ -16,7 +16,8 @@ enum Buffer { Q, K, V, O, LogSumExp, GradO, GradQ, GradK, GradV };
 /// front end makes them: nothing here may be reordered or simplified.
 class GraphBuilder {
 public:
-  GraphBuilder(DnnGraph &graph, const Dnn &dnn, const AttentionLaunch &launch)
+  GraphBuilder(DnnGraph &graph, const Dnn &dnn,
+               const kernels::AttentionLaunch &launch)
       : graph(graph), dnn(dnn), launch(launch), b(launch.spec.batch),
         h(launch.spec.heads), sq(launch.spec.queries), sk(launch.spec.keys),
         d(launch.spec.width), type(launch.spec.type == kernels::ElementType::F16
@@ -162,7 +163,7 @@ private:
 
   DnnGraph &graph;
   const Dnn &dnn;
-  const AttentionLaunch &launch;
+  const kernels::AttentionLaunch &launch;
   int64_t b, h, sq, sk, d;
   cudnnDataType_t type;
   Tensor scale = -1;
@@ -191,7 +192,8 @@ Status checkVersion(const Dnn &dnn, const kernels::AttentionSpec &spec) {
 
 uint64_t roundUp(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
-ExecutableResult makeForward(DnnPlans &plans, const AttentionLaunch &launch) {
+ExecutableResult makeForward(DnnPlans &plans,
+                             const kernels::AttentionLaunch &launch) {
   auto graph =
       std::make_shared<DnnGraph>(plans.library(), DnnGraph::Rounding::AnyOrder);
   GraphBuilder(*graph, plans.library(), launch).forward();
@@ -201,7 +203,8 @@ ExecutableResult makeForward(DnnPlans &plans, const AttentionLaunch &launch) {
 /// Sums and the gradient of q in float32 come first in the workspace. The
 /// library clears what it adds to (before version 9.6, older than any for CUDA
 /// 13, it did not).
-ExecutableResult makeGradient(DnnPlans &plans, const AttentionLaunch &launch) {
+ExecutableResult makeGradient(DnnPlans &plans,
+                              const kernels::AttentionLaunch &launch) {
   const kernels::AttentionSpec &spec = launch.spec;
   for (Buffer gradient : {GradQ, GradK, GradV})
     if (!launch.buffers[gradient])
@@ -235,14 +238,16 @@ std::string describe(const kernels::AttentionSpec &spec) {
 
 } // namespace
 
-ExecutableResult makeAttention(DnnPlans &plans, const AttentionLaunch &launch) {
-  Status status = checkVersion(plans.library(), launch.spec);
+ExecutableResult makeCall(LibraryHandles &libraries,
+                          const kernels::AttentionLaunch &launch) {
+  ZC_ASSIGN_OR_RETURN(DnnPlans * plans, libraries.dnn());
+  Status status = checkVersion(plans->library(), launch.spec);
   ExecutableResult made = status.ok() ? launch.spec.backward
-                                            ? makeGradient(plans, launch)
-                                            : makeForward(plans, launch)
+                                            ? makeGradient(*plans, launch)
+                                            : makeForward(*plans, launch)
                                       : ExecutableResult(status);
-  return plans.advise(std::move(made), describe(launch.spec),
-                      "cudnn.attention");
+  return plans->advise(std::move(made), describe(launch.spec),
+                       "cudnn.attention");
 }
 
 } // namespace zc::cuda

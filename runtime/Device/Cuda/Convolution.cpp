@@ -1,5 +1,5 @@
-#include "runtime/Device/Cuda/Convolution.h"
 #include "runtime/Device/Cuda/Advice.h"
+#include "runtime/Device/Cuda/CudaCalls.h"
 
 namespace zc::cuda {
 namespace {
@@ -22,18 +22,19 @@ std::string describe(const kernels::ConvolutionSpec &spec) {
 
 } // namespace
 
-ExecutableResult makeConvolution(DnnPlans &plans,
-                                 const ConvolutionLaunch &launch) {
+ExecutableResult makeCall(LibraryHandles &libraries,
+                          const kernels::ConvolutionLaunch &launch) {
+  ZC_ASSIGN_OR_RETURN(DnnPlans * plans, libraries.dnn());
   const kernels::ConvolutionSpec &spec = launch.spec;
   auto graph = std::make_shared<DnnGraph>(
-      plans.library(), roundingOf(spec.source.type, plans.tf32()));
+      plans->library(), roundingOf(spec.source.type, plans->tf32()));
   DnnGraph::Tensor source = graph->inMemory(spec.source, launch.source),
                    filter = graph->inMemory(spec.filter, launch.filter),
                    destination =
                        graph->inMemory(spec.destination, launch.destination);
   graph->convolve(spec, source, filter, destination);
-  return plans.advise(
-      plans.make(std::move(graph), launch.workspace, launch.workspaceBytes),
+  return plans->advise(
+      plans->make(std::move(graph), launch.workspace, launch.workspaceBytes),
       describe(spec), "cudnn.convolution");
 }
 

@@ -1,12 +1,8 @@
 #include "runtime/Device/Cuda/CudaDevice.h"
-#include "runtime/Device/Cuda/Attention.h"
-#include "runtime/Device/Cuda/Convolution.h"
+#include "runtime/Device/Cuda/CudaCalls.h"
 #include "runtime/Device/Cuda/Executables.h"
 #include "runtime/Device/Cuda/Limits.h"
-#include "runtime/Device/Cuda/Matmul.h"
-#include "runtime/Device/Cuda/Norm.h"
 #include "runtime/Device/Cuda/PinnedMemory.h"
-#include "runtime/Device/Cuda/Pooling.h"
 #include "runtime/Device/Cuda/Staging.h"
 
 #include <algorithm>
@@ -102,11 +98,17 @@ template <typename Launch> Launch alignWorkspace(Launch launch) {
   return launch;
 }
 
+template <typename Launch, typename = void>
+struct HasWorkspace : std::false_type {};
+template <typename Launch>
+struct HasWorkspace<Launch, std::void_t<decltype(Launch::workspace)>>
+    : std::true_type {};
+
 class CudaDevice final : public Device {
 public:
   CudaDevice(const Driver &driver, Gpu gpu, AlgorithmChoice choice)
-      : driver(driver), gpu(std::move(gpu)), choice(choice),
-        context(driver, this->gpu.device), staging(driver), offloaded(driver) {}
+      : driver(driver), gpu(std::move(gpu)), context(driver, this->gpu.device),
+        staging(driver), offloaded(driver), libraries(driver, choice) {}
   ~CudaDevice() override;
 
   Status open();
@@ -158,13 +160,13 @@ private:
     return Status();
   }
 
-  ExecutableResult make(const Launch &launch);
-  ExecutableResult makeDnn(const Launch &launch);
+  ExecutableResult make(const KernelLaunch &kernel);
+  ExecutableResult make(const CopyLaunch &copy);
+  template <typename Call> ExecutableResult make(const Call &call);
   std::string printFree() const;
 
   const Driver &driver;
   Gpu gpu;
-  const AlgorithmChoice choice;
   PrimaryContext context; // outlives all that is made in it
   // Compute, communication, copies; behind them those that were added.
   std::vector<CUstream> streams;
@@ -173,16 +175,14 @@ private:
   PinnedMemory offloaded;
   std::mutex copying; // the threads of two streams stage by turns
   std::unique_ptr<Module> code;
-  std::unique_ptr<Matmuls> matmuls;
-  std::unique_ptr<DnnPlans> dnn;
+  LibraryHandles libraries;
 };
 
 CudaDevice::~CudaDevice() {
   if (!context.get())
     return;
   driver.cuCtxSetCurrent(context.get());
-  dnn.reset(); // libraries end before the streams that they were given
-  matmuls.reset();
+  libraries.close();
   for (CUevent event : events)
     driver.cuEventDestroy(event);
   for (CUstream stream : streams)
@@ -194,6 +194,7 @@ Status CudaDevice::open() {
   ZC_RETURN_IF_ERROR(enter());
   for (int i = 0; i < 3; ++i)
     ZC_RETURN_IF_ERROR(addStream().status());
+  libraries.measureOn(streams[0]);
   return Status();
 }
 
@@ -272,47 +273,34 @@ Status CudaDevice::loadCode(const CodeImage &image) {
 /// Libraries and kernels take memory of their own, beside the plan's.
 Result<std::unique_ptr<Executable>> CudaDevice::prepare(const Launch &launch) {
   ZC_RETURN_IF_ERROR(enter());
-  ExecutableResult made = make(launch);
+  ExecutableResult made =
+      std::visit([&](const auto &each) { return make(each); }, launch);
   if (made.ok() || made.status().code() != StatusCode::ResourceExhausted)
     return made;
   return makeError(StatusCode::ResourceExhausted, made.status().message(),
                    "; beside the plan's memory ", printFree());
 }
 
-ExecutableResult CudaDevice::make(const Launch &launch) {
-  if (auto *kernel = std::get_if<KernelLaunch>(&launch)) {
-    if (!code)
-      return makeError(StatusCode::Corrupt, "kernel '", kernel->symbol,
-                       "' is called but there is no code object");
-    return code->makeKernel(*kernel);
-  }
-  if (auto *matmul = std::get_if<MatmulLaunch>(&launch)) {
-    if (!matmuls) {
-      ZC_ASSIGN_OR_RETURN(matmuls, Matmuls::open(driver, streams[0], choice));
-    }
-    return matmuls->make(alignWorkspace(*matmul));
-  }
-  if (auto *copy = std::get_if<CopyLaunch>(&launch))
-    return makeCopy(driver, *copy, offloaded.contains(copy->source),
-                    offloaded.contains(copy->destination));
-  return makeDnn(launch);
+ExecutableResult CudaDevice::make(const KernelLaunch &kernel) {
+  if (!code)
+    return makeError(StatusCode::Corrupt, "kernel '", kernel.symbol,
+                     "' is called but there is no code object");
+  return code->makeKernel(kernel);
 }
 
-ExecutableResult CudaDevice::makeDnn(const Launch &launch) {
-  if (std::holds_alternative<SparseLaunch>(launch) ||
-      std::holds_alternative<GroupedMatmulLaunch>(launch))
+ExecutableResult CudaDevice::make(const CopyLaunch &copy) {
+  return makeCopy(driver, copy, offloaded.contains(copy.source),
+                  offloaded.contains(copy.destination));
+}
+
+template <typename Call> ExecutableResult CudaDevice::make(const Call &call) {
+  if constexpr (!kernels::HasLaunch<Call, CudaCalls>::value)
     return makeError(StatusCode::Unsupported,
                      "no library computes it on GPUs; compile the model again");
-  if (!dnn) {
-    ZC_ASSIGN_OR_RETURN(dnn, DnnPlans::open(driver, streams[0], choice));
-  }
-  if (auto *convolution = std::get_if<ConvolutionLaunch>(&launch))
-    return makeConvolution(*dnn, alignWorkspace(*convolution));
-  if (auto *pooling = std::get_if<PoolingLaunch>(&launch))
-    return makePooling(*dnn, *pooling);
-  if (auto *norm = std::get_if<NormLaunch>(&launch))
-    return makeNorm(*dnn, alignWorkspace(*norm));
-  return makeAttention(*dnn, alignWorkspace(std::get<AttentionLaunch>(launch)));
+  else if constexpr (HasWorkspace<Call>::value)
+    return makeCall(libraries, alignWorkspace(call));
+  else
+    return makeCall(libraries, call);
 }
 
 Status CudaDevice::launch(Executable &executable, StreamId stream) {

@@ -252,49 +252,6 @@ void DnnGraph::convolve(const kernels::ConvolutionSpec &spec, Tensor source,
   add(op);
 }
 
-static cudnnResampleMode_t modeOf(const kernels::PoolingSpec &spec) {
-  if (spec.kind == kernels::PoolingKind::Maximum)
-    return CUDNN_RESAMPLE_MAXPOOL;
-  return spec.countIncludePad ? CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING
-                              : CUDNN_RESAMPLE_AVGPOOL_EXCLUDE_PADDING;
-}
-
-void DnnGraph::pool(const kernels::PoolingSpec &spec, Tensor image,
-                    Tensor pooled) {
-  Descriptor windows = create(CUDNN_BACKEND_RESAMPLE_DESCRIPTOR);
-  int64_t spatial = int64_t(spec.window.size());
-  bool isMaximum = spec.kind == kernels::PoolingKind::Maximum;
-  set(windows, CUDNN_ATTR_RESAMPLE_MODE, CUDNN_TYPE_RESAMPLE_MODE,
-      modeOf(spec));
-  set(windows, CUDNN_ATTR_RESAMPLE_COMP_TYPE, CUDNN_TYPE_DATA_TYPE,
-      CUDNN_DATA_FLOAT);
-  // Generated kernels do the same: a NaN is a window's largest element.
-  set(windows, CUDNN_ATTR_RESAMPLE_NAN_PROPAGATION, CUDNN_TYPE_NAN_PROPOGATION,
-      CUDNN_PROPAGATE_NAN);
-  set(windows, CUDNN_ATTR_RESAMPLE_PADDING_MODE, CUDNN_TYPE_PADDING_MODE,
-      isMaximum ? CUDNN_NEG_INF_PAD : CUDNN_ZERO_PAD);
-  set(windows, CUDNN_ATTR_RESAMPLE_SPATIAL_DIMS, CUDNN_TYPE_INT64, spatial);
-  setFractions(windows, CUDNN_ATTR_RESAMPLE_WINDOW_DIMS, spec.window);
-  setFractions(windows, CUDNN_ATTR_RESAMPLE_PRE_PADDINGS, spec.padsLow);
-  setFractions(windows, CUDNN_ATTR_RESAMPLE_POST_PADDINGS, spec.padsHigh);
-  setFractions(windows, CUDNN_ATTR_RESAMPLE_STRIDES, spec.strides);
-  finalize(windows);
-  if (spec.kind == kernels::PoolingKind::AverageGradient) {
-    Descriptor op = create(CUDNN_BACKEND_OPERATION_RESAMPLE_BWD_DESCRIPTOR);
-    set(op, CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DESC,
-        CUDNN_TYPE_BACKEND_DESCRIPTOR, windows);
-    setTensor(op, CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DXDESC, image);
-    setTensor(op, CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DYDESC, pooled);
-    return add(op);
-  }
-  Descriptor op = create(CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR);
-  set(op, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC, CUDNN_TYPE_BACKEND_DESCRIPTOR,
-      windows);
-  setTensor(op, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC, image);
-  setTensor(op, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC, pooled);
-  add(op);
-}
-
 DnnGraph::Descriptor DnnGraph::createNorm(Tensor image,
                                           const Channels &channels,
                                           Tensor result,

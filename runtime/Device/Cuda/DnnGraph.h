@@ -4,6 +4,7 @@
 #ifndef ZC_RUNTIME_DEVICE_CUDA_DNNGRAPH_H
 #define ZC_RUNTIME_DEVICE_CUDA_DNNGRAPH_H
 
+#include "kernels/Calls/Convolution.h"
 #include "runtime/Device/Cuda/Dnn.h"
 
 #include <deque>
@@ -58,7 +59,6 @@ public:
   /// The spec's kind decides which of the three is the result.
   void convolve(const kernels::ConvolutionSpec &spec, Tensor source,
                 Tensor filter, Tensor destination);
-  void pool(const kernels::PoolingSpec &spec, Tensor image, Tensor pooled);
   /// Moments and parameters of a batch norm, numbers per channel.
   struct Channels {
     Tensor mean, inverse, scale, bias;
@@ -74,19 +74,8 @@ public:
   /// `grad` where `value` is above 0, and else 0.
   void reluBackward(Tensor grad, Tensor value, Tensor result);
 
-  /// The graph's descriptor, or the error of the first call that failed.
-  Result<Descriptor> finish();
-
-  /// Graphs of one form have the same plans; addresses are no part of it.
-  std::string getForm() const { return form.str(); }
-
-  /// The tensors' numbers and addresses for a run.
-  Result<Descriptor> pack(void *workspace);
-
-  const Rounding rounding;
-
-private:
-  static int64_t idOf(Tensor tensor) { return tensor + 1; }
+  // For operations that a library call has to itself: a descriptor is created,
+  // its attributes are set, it is finalized and, if it is an operation, added.
   Descriptor create(cudnnBackendDescriptorType_t type);
   void set(Descriptor descriptor, cudnnBackendAttributeName_t name,
            cudnnBackendAttributeType_t type, int64_t count, const void *values);
@@ -105,12 +94,26 @@ private:
                     const Numbers &values);
   void setTensor(Descriptor descriptor, cudnnBackendAttributeName_t name,
                  Tensor tensor);
+  void finalize(Descriptor descriptor);
+  void add(Descriptor operation);
+
+  /// The graph's descriptor, or the error of the first call that failed.
+  Result<Descriptor> finish();
+
+  /// Graphs of one form have the same plans; addresses are no part of it.
+  std::string getForm() const { return form.str(); }
+
+  /// The tensors' numbers and addresses for a run.
+  Result<Descriptor> pack(void *workspace);
+
+  const Rounding rounding;
+
+private:
+  static int64_t idOf(Tensor tensor) { return tensor + 1; }
   Descriptor createPointwise(cudnnPointwiseMode_t mode, cudnnDataType_t compute,
                              int64_t axis);
   Descriptor createNorm(Tensor image, const Channels &channels, Tensor result,
                         cudnnBackendNormFwdPhase_t phase);
-  void finalize(Descriptor descriptor);
-  void add(Descriptor operation);
   void note(cudnnStatus_t result, const char *call);
   Tensor describe(cudnnDataType_t type, const Numbers &dims,
                   const Numbers &strides, bool isVirtual, bool isByValue,

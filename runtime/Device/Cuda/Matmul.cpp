@@ -1,5 +1,6 @@
 #include "runtime/Device/Cuda/Matmul.h"
 #include "runtime/Device/Cuda/Advice.h"
+#include "runtime/Device/Cuda/CudaCalls.h"
 #include "runtime/Device/Cuda/Library.h"
 #include "runtime/Device/Cuda/MatmulForm.h"
 #include "runtime/Device/Cuda/Stopwatch.h"
@@ -119,7 +120,7 @@ public:
   }
   Product(const Product &) = delete;
 
-  Status create(const MatmulForm &form, const MatmulLaunch &launch) {
+  Status create(const MatmulForm &form, const kernels::MatmulLaunch &launch) {
     const kernels::MatmulSpec &spec = launch.spec;
     ZC_LT_CALL(lt, cublasLtMatmulDescCreate, &operation,
                computeType(spec.a.type, tf32), CUDA_R_32F);
@@ -150,7 +151,8 @@ private:
 
   /// Vectors and the auxiliary matrix have the result's type, which is what the
   /// library supposes.
-  Status addEpilogue(const MatmulForm &form, const MatmulLaunch &launch) {
+  Status addEpilogue(const MatmulForm &form,
+                     const kernels::MatmulLaunch &launch) {
     if (form.calls.size() != 1 || form.batch != 1)
       return makeError(StatusCode::Unsupported,
                        "a batch of products has an epilogue");
@@ -188,7 +190,8 @@ private:
 class MatmulExecutable final : public CudaExecutable {
 public:
   MatmulExecutable(const Cublaslt &lt, cublasLtHandle_t handle,
-                   const MatmulLaunch &launch, MatmulForm form, bool tf32)
+                   const kernels::MatmulLaunch &launch, MatmulForm form,
+                   bool tf32)
       : lt(lt), handle(handle), launch(launch), form(std::move(form)),
         product(lt, tf32) {}
 
@@ -291,14 +294,14 @@ private:
 
   const Cublaslt &lt;
   cublasLtHandle_t handle;
-  MatmulLaunch launch;
+  kernels::MatmulLaunch launch;
   MatmulForm form;
   Product product;
 };
 
 /// Two products of one form, types, workspace and alignment share their
 /// algorithm.
-std::string formOf(const MatmulLaunch &launch,
+std::string formOf(const kernels::MatmulLaunch &launch,
                    const MatmulExecutable::Alignment &alignment) {
   std::ostringstream key;
   for (auto *tensor : {&launch.spec.a, &launch.spec.b, &launch.spec.c}) {
@@ -332,7 +335,7 @@ public:
     return Status();
   }
 
-  ExecutableResult make(const MatmulLaunch &launch) override {
+  ExecutableResult make(const kernels::MatmulLaunch &launch) override {
     ZC_ASSIGN_OR_RETURN(MatmulForm form, makeForm(launch.spec));
     auto matmul = std::make_unique<MatmulExecutable>(
         lt, handle, launch, std::move(form), choice.tf32);
@@ -406,6 +409,12 @@ Matmuls::open(const Driver &driver, CUstream stream, AlgorithmChoice choice) {
   auto matmuls = std::make_unique<CublasltMatmuls>(driver, stream, choice);
   ZC_RETURN_IF_ERROR(matmuls->open());
   return std::unique_ptr<Matmuls>(std::move(matmuls));
+}
+
+ExecutableResult makeCall(LibraryHandles &libraries,
+                          const kernels::MatmulLaunch &launch) {
+  ZC_ASSIGN_OR_RETURN(Matmuls * matmuls, libraries.matmuls());
+  return matmuls->make(launch);
 }
 
 } // namespace zc::cuda

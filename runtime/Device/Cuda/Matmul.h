@@ -18,7 +18,7 @@ public:
 
   /// Measures the library's candidates for a product of this form, once a
   /// form. Writes over the result.
-  virtual ExecutableResult make(const MatmulLaunch &launch) = 0;
+  virtual ExecutableResult make(const kernels::MatmulLaunch &launch) = 0;
 };
 
 } // namespace zc::cuda

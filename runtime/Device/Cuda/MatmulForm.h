@@ -2,7 +2,7 @@
 #ifndef ZC_RUNTIME_DEVICE_CUDA_MATMULFORM_H
 #define ZC_RUNTIME_DEVICE_CUDA_MATMULFORM_H
 
-#include "kernels/Spec.h"
+#include "kernels/Calls/Matmul.h"
 #include "runtime/Base/Status.h"
 
 #include <string>

@@ -1,5 +1,5 @@
-#include "runtime/Device/Cuda/Norm.h"
 #include "runtime/Device/Cuda/Advice.h"
+#include "runtime/Device/Cuda/CudaCalls.h"
 
 namespace zc::cuda {
 namespace {
@@ -12,7 +12,7 @@ using Tensor = DnnGraph::Tensor;
 /// engines want in the images' type.
 class NormBuilder {
 public:
-  NormBuilder(DnnGraph &graph, const NormLaunch &launch)
+  NormBuilder(DnnGraph &graph, const kernels::NormLaunch &launch)
       : graph(graph), launch(launch), spec(launch.spec) {}
 
   void forward() {
@@ -65,7 +65,7 @@ private:
   }
 
   DnnGraph &graph;
-  const NormLaunch &launch;
+  const kernels::NormLaunch &launch;
   const kernels::NormSpec &spec;
 };
 
@@ -78,16 +78,18 @@ static std::string describe(const kernels::NormSpec &spec) {
                 printDims(spec.image.dims));
 }
 
-ExecutableResult makeNorm(DnnPlans &plans, const NormLaunch &launch) {
-  auto graph = std::make_unique<DnnGraph>(plans.library(),
+ExecutableResult makeCall(LibraryHandles &libraries,
+                          const kernels::NormLaunch &launch) {
+  ZC_ASSIGN_OR_RETURN(DnnPlans * plans, libraries.dnn());
+  auto graph = std::make_unique<DnnGraph>(plans->library(),
                                           DnnGraph::Rounding::FixedOrder);
   NormBuilder builder(*graph, launch);
   if (launch.spec.backward)
     builder.backward();
   else
     builder.forward();
-  return plans.advise(
-      plans.make(std::move(graph), launch.workspace, launch.workspaceBytes),
+  return plans->advise(
+      plans->make(std::move(graph), launch.workspace, launch.workspaceBytes),
       describe(launch.spec), "cudnn.norm");
 }
 

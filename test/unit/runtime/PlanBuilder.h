@@ -75,22 +75,38 @@ inline void addKernel(plan::Program &program, const std::string &symbol,
   call->set_grid(grid);
 }
 
-inline void setOperand(plan::StridedOperand *operand, uint32_t buffer,
-                       const std::vector<int64_t> &dims,
-                       const std::vector<int64_t> &strides) {
-  operand->set_buffer(buffer);
-  for (int64_t dim : dims)
-    operand->add_dims(dim);
-  for (int64_t stride : strides)
-    operand->add_strides(stride);
+/// A library call of an op without its dialect; attributes are marks.
+inline plan::LibraryCall *addCall(plan::Program &program, const std::string &op,
+                                  const std::vector<uint32_t> &inputs,
+                                  const std::vector<uint32_t> &outputs,
+                                  const std::vector<std::string> &marks = {}) {
+  plan::Instruction *instruction = program.add_instructions();
+  instruction->set_label("test." + op);
+  plan::LibraryCall *call = instruction->mutable_library();
+  call->set_op(op);
+  call->mutable_inputs()->Add(inputs.begin(), inputs.end());
+  call->mutable_outputs()->Add(outputs.begin(), outputs.end());
+  for (const std::string &name : marks)
+    call->add_attributes()->set_name(name);
+  return call;
 }
 
-inline plan::MatmulCall *addMatmul(plan::Program &program, uint32_t workspace) {
-  plan::Instruction *instruction = program.add_instructions();
-  instruction->set_label("test.matmul");
-  plan::MatmulCall *call = instruction->mutable_matmul();
+/// c = a b; `marks`: "transpose_lhs", "transpose_rhs".
+inline plan::LibraryCall *
+addMatmul(plan::Program &program, uint32_t a, uint32_t b, uint32_t c,
+          uint32_t workspace, const std::vector<std::string> &marks = {}) {
+  plan::LibraryCall *call = addCall(program, "matmul", {a, b}, {c}, marks);
   call->set_workspace(workspace);
-  call->set_has_workspace(true);
+  return call;
+}
+
+/// c += a b.
+inline plan::LibraryCall *
+addMatmulAdd(plan::Program &program, uint32_t a, uint32_t b, uint32_t c,
+             uint32_t workspace, const std::vector<std::string> &marks = {}) {
+  plan::LibraryCall *call =
+      addCall(program, "matmul_add", {c, a, b}, {c}, marks);
+  call->set_workspace(workspace);
   return call;
 }
 

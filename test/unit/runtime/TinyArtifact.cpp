@@ -3,6 +3,7 @@
 #include "runtime/Plan/Npy.h"
 #include "runtime/Plan/Order/BuildOrders.h"
 #include "runtime/Plan/Safetensors.h"
+#include "runtime/Plan/Verify.h"
 #include "runtime/Plan/ZipWriter.h"
 #include "test/unit/runtime/PlanBuilder.h"
 
@@ -60,10 +61,7 @@ Forward addForward(plan::Program &program) {
                           {int64_t(kWorkspaceBytes)});
   program.set_transient_bytes(kWorkspace + kWorkspaceBytes);
   addInput(program, "x", f.x);
-  plan::MatmulCall *call = addMatmul(program, f.workspace);
-  setOperand(call->mutable_a(), f.x, {4, 3}, {3, 1});
-  setOperand(call->mutable_b(), f.w, {3, 1}, {1, 1});
-  setOperand(call->mutable_c(), f.pred, {4, 1}, {1, 1});
+  addMatmul(program, f.x, f.w, f.pred, f.workspace);
   return f;
 }
 
@@ -87,10 +85,7 @@ void addStep(plan::Program &program) {
   range->set_has_ignored(true);
   range->set_ignored(-100);
   addKernel(program, "tiny_loss", {f.pred, labels, dpred, loss}, 2, 1);
-  plan::MatmulCall *call = addMatmul(program, f.workspace);
-  setOperand(call->mutable_a(), f.x, {3, 4}, {1, 3});
-  setOperand(call->mutable_b(), dpred, {4, 1}, {1, 1});
-  setOperand(call->mutable_c(), dw, {3, 1}, {1, 1});
+  addMatmul(program, f.x, dpred, dw, f.workspace, {"transpose_lhs"});
   addKernel(program, "tiny_sgd", {dw, rate, f.w, momentum}, 2, 3);
   addKernel(program, "tiny_count", {step}, 0, 1);
   addMetric(program, "loss", loss);
@@ -143,7 +138,7 @@ void writeArray(const std::string &path, plan::DataType type,
 
 plan::Manifest tinyManifest() {
   plan::Manifest manifest;
-  manifest.set_format_version(2);
+  manifest.set_format_version(kFormatVersion);
   manifest.set_zc_version("0.1.0");
   manifest.set_mode("train");
   manifest.set_model_name("tiny.onnx");

@@ -53,10 +53,7 @@ struct Forward {
 
   void multiply(plan::Program &program, uint32_t workspace) {
     scratch = workspace;
-    plan::MatmulCall *call = addMatmul(program, workspace);
-    setOperand(call->mutable_a(), x, {2, 3}, {3, 1});
-    setOperand(call->mutable_b(), w, {3, 1}, {1, 1});
-    setOperand(call->mutable_c(), pred, {2, 1}, {1, 1});
+    addMatmul(program, x, w, pred, workspace);
   }
 
   uint32_t x, w, pred, scratch;
@@ -96,10 +93,7 @@ void addStep(plan::Program &program, bool sharded) {
   addKernel(program, "tiny_loss_half", {f.pred, labels, dpred, loss}, 2, 1);
   addCollective(program, plan::ALL_REDUCE, loss, loss, kRanks);
   addKernel(program, "tiny_zero_all", {wholeDw}, 0, 4);
-  plan::MatmulCall *call = addMatmul(program, f.scratch);
-  setOperand(call->mutable_a(), f.x, {3, 2}, {1, 3});
-  setOperand(call->mutable_b(), dpred, {2, 1}, {1, 1});
-  setOperand(call->mutable_c(), dw, {3, 1}, {1, 1});
+  addMatmul(program, f.x, dpred, dw, f.scratch, {"transpose_lhs"});
   addUpdate(program, sharded, dw, wholeDw);
   addKernel(program, "tiny_count", {step}, 0, 1);
   addMetric(program, "loss", loss);

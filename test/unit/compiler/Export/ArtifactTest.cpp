@@ -1,6 +1,7 @@
 //===- ArtifactTest.cpp ---------------------------------------------------===//
 #include "compiler/Export/Artifact.h"
 #include "runtime/Plan/Artifact.h"
+#include "runtime/Plan/LibraryCalls.h"
 #include "runtime/Plan/Safetensors.h"
 
 #include "dialects/Dist/DistDialect.h"
@@ -221,8 +222,8 @@ TEST_F(ArtifactTest, Buffers) {
   EXPECT_TRUE(step.inputs(1).is_label());
   EXPECT_EQ(step.inputs(1).range().max(), 5);
   EXPECT_EQ(step.inputs(1).range().ignored(), -100);
-  const plan::MatmulCall &matmul = step.instructions(0).matmul();
-  const plan::Buffer &a = step.buffers(matmul.c().buffer());
+  const plan::LibraryCall &matmul = step.instructions(0).library();
+  const plan::Buffer &a = step.buffers(int(matmul.outputs(0)));
   EXPECT_EQ(a.memory_class(), plan::ACTIVATIONS);
   EXPECT_EQ(a.first_use(), 0u);
   EXPECT_EQ(a.last_use(), 1u);
@@ -232,7 +233,7 @@ TEST_F(ArtifactTest, Buffers) {
   EXPECT_EQ(b.offset(), a.offset());
   EXPECT_EQ(b.first_use(), 1u);
   EXPECT_EQ(b.last_use(), 3u);
-  const plan::Buffer &workspace = step.buffers(matmul.workspace());
+  const plan::Buffer &workspace = step.buffers(int(matmul.workspace()));
   EXPECT_TRUE(matmul.has_workspace());
   EXPECT_EQ(workspace.type().dtype(), plan::U8);
   EXPECT_EQ(workspace.last_use(), 0u);
@@ -245,77 +246,52 @@ std::vector<int64_t> list(const google::protobuf::RepeatedField<int64_t> &f) {
   return {f.begin(), f.end()};
 }
 
-// Tests that transposes are strides.
-TEST_F(ArtifactTest, Matmul) {
+// Tests that a call has the operands in their order, and those of the op's
+// attributes that its room reads.
+TEST_F(ArtifactTest, LibraryCalls) {
   Result<plan::Manifest> manifest = buildManifest(parse(kModule));
   ASSERT_TRUE(manifest.ok()) << manifest.status().message();
-  const plan::MatmulCall &call =
-      manifest->roles(0).programs(1).instructions(2).matmul();
-  EXPECT_EQ(list(call.a().dims()), (std::vector<int64_t>{3, 4}));
-  EXPECT_EQ(list(call.a().strides()), (std::vector<int64_t>{1, 3}));
-  EXPECT_EQ(list(call.b().strides()), (std::vector<int64_t>{5, 1}));
+  const plan::Program &step = manifest->roles(0).programs(1);
+  const plan::LibraryCall &call = step.instructions(2).library();
+  EXPECT_EQ(call.op(), "matmul");
   EXPECT_FALSE(call.has_workspace());
+  ASSERT_EQ(call.attributes_size(), 1);
+  EXPECT_EQ(call.attributes(0).name(), "transpose_lhs");
+  const kernels::MatmulSpec spec =
+      kernels::MatmulCall::specOf(describeCall(step, call));
+  EXPECT_EQ(spec.a.dims, (std::vector<int64_t>{3, 4}));
+  EXPECT_EQ(spec.a.strides, (std::vector<int64_t>{1, 3}));
+  EXPECT_EQ(spec.b.strides, (std::vector<int64_t>{5, 1}));
 }
 
-std::string convolutionModule(const std::string &op, const std::string &types,
-                              const std::string &config) {
-  return R"mlir(
+constexpr const char kConvolution[] = R"mlir(
 module attributes {sched.persistent_bytes = 0 : i64} {
   sched.program @step attributes {transient_bytes = 65536 : i64} {
     %s = sched.input "s" {offset = 0 : i64} : memref<2x8x9x6xf32>
     %f = sched.input "f" {offset = 8192 : i64} : memref<4x3x3x3xf32>
-    %d = sched.input "d" {offset = 16384 : i64} : memref<2x8x9x4xf32>
-    %s2 = sched.alloc "activations" {offset = 24576 : i64} : memref<2x8x9x6xf32>
-    %f2 = sched.alloc "activations" {offset = 32768 : i64} : memref<4x3x3x3xf32>
-    %d2 = sched.alloc "activations" {offset = 40960 : i64} : memref<2x8x9x4xf32>
-    sched.library_call "onednn.convolution" ")mlir" +
-         op +
-         "\" {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, "
-         "pads_low = array<i64: 1, 1>, pads_high = array<i64: 1, 1>, "
-         "groups = 2 : i64" +
-         config + "} " + types + "\n  }\n}\n";
-}
-
-// Tests all three kinds on images whose channels come last: logical order in
-// the dims, memory order in the strides.
-TEST_F(ArtifactTest, Convolutions) {
-  const std::string source = "memref<2x8x9x6xf32>",
-                    filter = "memref<4x3x3x3xf32>";
-  const std::string destination = "memref<2x8x9x4xf32>";
-  struct Case {
-    std::string op, types;
-    plan::ConvolutionKind kind;
-  } cases[] = {
-      {"train.conv",
-       "ins(%s, %f : " + source + ", " + filter +
-           ") outs(%d2 : " + destination + ")",
-       plan::FORWARD},
-      {"train.conv_input_grad",
-       "ins(%d, %f : " + destination + ", " + filter +
-           ") outs(%s2 : " + source + ")",
-       plan::BACKWARD_INPUT},
-      {"train.conv_filter_grad",
-       "ins(%s, %d : " + source + ", " + destination +
-           ") outs(%f2 : " + filter + ")",
-       plan::BACKWARD_FILTER},
-  };
-  for (const Case &c : cases) {
-    Result<plan::Manifest> manifest = buildManifest(
-        parse(convolutionModule(c.op, c.types, ", channels_last")));
-    ASSERT_TRUE(manifest.ok()) << manifest.status().message();
-    const auto &call =
-        manifest->roles(0).programs(0).instructions(0).convolution();
-    EXPECT_EQ(call.kind(), c.kind);
-    EXPECT_EQ(call.groups(), 2);
-    EXPECT_EQ(list(call.source().dims()), (std::vector<int64_t>{2, 6, 8, 9}));
-    EXPECT_EQ(list(call.source().strides()),
-              (std::vector<int64_t>{432, 1, 54, 6}));
-    EXPECT_EQ(list(call.filter().dims()), (std::vector<int64_t>{4, 3, 3, 3}));
-    EXPECT_EQ(list(call.destination().dims()),
-              (std::vector<int64_t>{2, 4, 8, 9}));
-    EXPECT_EQ(list(call.destination().strides()),
-              (std::vector<int64_t>{288, 1, 36, 4}));
+    %d = sched.alloc "activations" {offset = 40960 : i64} : memref<2x8x5x4xf32>
+    sched.library_call "onednn.convolution" "train.conv" {
+      strides = array<i64: 1, 2>, dilations = array<i64: 1, 1>,
+      pads_low = array<i64: 1, 1>, pads_high = array<i64: 1, 1>,
+      groups = 2 : i64, channels_last, something.else}
+      ins(%s, %f : memref<2x8x9x6xf32>, memref<4x3x3x3xf32>)
+      outs(%d : memref<2x8x5x4xf32>)
   }
+}
+)mlir";
+
+// Tests that lists, numbers and marks reach the plan, and nothing else.
+TEST_F(ArtifactTest, AttributesOfLibraryCalls) {
+  Result<plan::Manifest> manifest = buildManifest(parse(kConvolution));
+  ASSERT_TRUE(manifest.ok()) << manifest.status().message();
+  const plan::Program &step = manifest->roles(0).programs(0);
+  const plan::LibraryCall &call = step.instructions(0).library();
+  EXPECT_EQ(call.attributes_size(), 6);
+  const kernels::ConvolutionSpec spec =
+      kernels::ConvolutionCall::specOf(describeCall(step, call));
+  EXPECT_EQ(spec.strides, (std::vector<int64_t>{1, 2}));
+  EXPECT_EQ(spec.groups, 2);
+  EXPECT_EQ(spec.source.dims, (std::vector<int64_t>{2, 6, 8, 9}));
 }
 
 std::string replaced(std::string text, const std::string &from,
@@ -353,7 +329,7 @@ TEST_F(ArtifactTest, UnfinishedModules) {
         std::pair("module attributes {sched.persistent_bytes = 256 : i64}",
                   "module"),
         std::pair("{sched.offset = 0 : i64, aliases", "{aliases"),
-        std::pair("\"onednn.matmul\"", "\"other.matmul\"")}) {
+        std::pair("\"train.matmul\"", "\"train.other\"")}) {
     Result<plan::Manifest> manifest =
         buildManifest(parse(replaced(kModule, from, to)));
     EXPECT_FALSE(manifest.ok()) << from;

@@ -43,6 +43,19 @@ void addKernel(plan::Program &program, const std::string &symbol,
   instruction.set_label(label);
 }
 
+/// The factors and the product are one matrix of one element, which lies in the
+/// first buffer.
+void addProduct(plan::Program &program) {
+  const auto matrix = uint32_t(program.buffers_size());
+  addBuffer(program, plan::ACTIVATIONS, {0, 1, 0, 0});
+  program.mutable_buffers(int(matrix))->mutable_type()->add_dims(1);
+  plan::LibraryCall &call = *program.add_instructions()->mutable_library();
+  call.set_op("matmul");
+  call.add_inputs(matrix);
+  call.add_inputs(matrix);
+  call.add_outputs(matrix);
+}
+
 // Two activations of 100 and 200 bytes that meet at instruction 1, a gradient
 // that takes over the second one's bytes, a view of the first, a workspace.
 plan::Manifest makeManifest() {
@@ -70,7 +83,7 @@ plan::Manifest makeManifest() {
   addKernel(step, "k0", "zero");
   addKernel(step, "k1", "one");
   addKernel(step, "k0", "two");
-  step.add_instructions()->mutable_matmul();
+  addProduct(step);
   plan::Program &eval = *role.add_programs();
   eval.set_name("eval");
   eval.set_transient_bytes(512);

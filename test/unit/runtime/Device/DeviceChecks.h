@@ -95,7 +95,7 @@ inline Status multiply(Device &device, bool accumulates, bool transposesB) {
   ZC_ASSIGN_OR_RETURN(Region memory, Region::allocate(device, 1024));
   ZC_ASSIGN_OR_RETURN(Region workspace, Region::allocate(device, kWorkspace));
   char *base = memory.base();
-  MatmulLaunch launch = {};
+  kernels::MatmulLaunch launch = {};
   constexpr auto kType = kernels::ElementType::F32;
   launch.spec.a = {kType, {kM, kK}, {kK, 1}};
   launch.spec.b = {kType, {kK, kN}, {kN, 1}};

@@ -43,7 +43,7 @@ TEST(Plugin, TinyProductsAreZeros) {
   ASSERT_TRUE(device.ok()) << device.status().message();
   kernels::StridedTensor row{kernels::ElementType::F32, {1, 1}, {1, 1}};
   volatile float a = 1e-20f, b = 1e-20f, c = 1;
-  MatmulLaunch launch = {};
+  kernels::MatmulLaunch launch = {};
   launch.spec = {row, row, row, false};
   launch.a = const_cast<float *>(&a);
   launch.b = const_cast<float *>(&b);

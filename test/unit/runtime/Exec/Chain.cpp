@@ -89,16 +89,19 @@ private:
   static uint32_t scalar(plan::Program &program, uint64_t offset) {
     return addBuffer(program, plan::PERSISTENT, offset, plan::F32, {1, 1});
   }
-  /// c = a b, or c += a b, of [1, inner] and [inner, width].
+  /// c = a b, or c += a b, of [1, inner] and [inner, width]; a column is stored
+  /// as a row.
   static void multiply(plan::Program &program, uint32_t a, uint32_t b,
                        uint32_t c, int64_t inner, int64_t width, bool adds) {
     auto workspace = addBuffer(program, plan::TRANSIENT, 64, plan::U8,
                                {int64_t(kWorkspaceBytes)});
-    plan::MatmulCall *call = addMatmul(program, workspace);
-    setOperand(call->mutable_a(), a, {1, inner}, {inner, 1});
-    setOperand(call->mutable_b(), b, {inner, width}, {width, 1});
-    setOperand(call->mutable_c(), c, {1, width}, {width, 1});
-    call->set_accumulate(adds);
+    const std::vector<std::string> marks =
+        inner > 1 ? std::vector<std::string>{"transpose_rhs"}
+                  : std::vector<std::string>();
+    if (adds)
+      addMatmulAdd(program, a, b, c, workspace, marks);
+    else
+      addMatmul(program, a, b, c, workspace, marks);
   }
   static void copy(plan::Program &program, uint32_t from, uint32_t to) {
     plan::Instruction *instruction = program.add_instructions();

@@ -87,11 +87,7 @@ void addBackward(plan::Role &role) {
   program.set_name("backward");
   auto x = addFlight(program, kStash), dy = addFlight(program, kGradientIn);
   auto acc = addBuffer(program, plan::PERSISTENT, 0, plan::F32, {1, 1});
-  plan::MatmulCall *call = addMatmul(program, addWorkspace(program));
-  setOperand(call->mutable_a(), x, {1, kWidth}, {kWidth, 1});
-  setOperand(call->mutable_b(), dy, {kWidth, 1}, {1, 1});
-  setOperand(call->mutable_c(), acc, {1, 1}, {1, 1});
-  call->set_accumulate(true);
+  addMatmulAdd(program, x, dy, acc, addWorkspace(program), {"transpose_rhs"});
 }
 
 /// dy = scale y
@@ -100,10 +96,7 @@ void addMicro(plan::Role &role) {
   program.set_name("micro");
   auto y = addFlight(program, kIn), dy = addFlight(program, kGradientOut);
   auto scale = addBuffer(program, plan::PERSISTENT, 0, plan::F32, {1, 1});
-  plan::MatmulCall *call = addMatmul(program, addWorkspace(program));
-  setOperand(call->mutable_a(), scale, {1, 1}, {1, 1});
-  setOperand(call->mutable_b(), y, {1, kWidth}, {kWidth, 1});
-  setOperand(call->mutable_c(), dy, {1, kWidth}, {kWidth, 1});
+  addMatmul(program, scale, y, dy, addWorkspace(program));
 }
 
 /// The sum over the roles of what lies first among the states, which then

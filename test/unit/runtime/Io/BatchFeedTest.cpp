@@ -106,9 +106,8 @@ TEST_F(BatchFeedTest, FindsSamplesInAnyDim) {
   dims->Set(0, 3);
   dims->Set(1, 4);
   eval.mutable_inputs(0)->set_batch_dim(1);
-  auto *a = eval.mutable_instructions(0)->mutable_matmul()->mutable_a();
-  a->set_strides(0, 1);
-  a->set_strides(1, 4);
+  eval.mutable_instructions(0)->mutable_library()->add_attributes()->set_name(
+      "transpose_lhs");
   const std::vector<float> expected = {1, 0, 0, 0, 11, 10, 0, 0, 21, 20, 0, 0};
   writeNpy(folder.path("data/labels.npy"), {2, 1}, std::vector<float>{0, 0});
   writeNpy(folder.path("data/x.npy"), {3, 2},

@@ -71,16 +71,11 @@ TEST_F(Needed, PartsOfAWholeAreWritten) {
 TEST_F(Needed, SumsGoOnFromWhatWasThere) {
   const uint32_t a = buffer(0), c = buffer(1);
   kernel({}, {c});
-  plan::MatmulCall *call = program.add_instructions()->mutable_matmul();
-  for (plan::StridedOperand *each :
-       {call->mutable_a(), call->mutable_b(), call->mutable_c()}) {
-    each->set_buffer(each == call->mutable_c() ? c : a);
-    each->add_dims(2);
-    each->add_dims(2);
-  }
+  plan::LibraryCall *call = addCall(program, "matmul", {a, a}, {c});
   addMetric(program, "loss_sum", c);
   EXPECT_EQ(needed(), std::vector<bool>({false, true}));
-  call->set_accumulate(true);
+  call->set_op("matmul_add");
+  call->add_inputs(c);
   EXPECT_EQ(needed(), std::vector<bool>({true, true}));
 }
 

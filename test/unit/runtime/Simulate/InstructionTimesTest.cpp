@@ -1,4 +1,5 @@
 #include "runtime/Simulate/InstructionTimes.h"
+#include "test/unit/runtime/PlanBuilder.h"
 #include "test/unit/runtime/Simulate/Clusters.h"
 
 #include <gtest/gtest.h>
@@ -6,32 +7,24 @@
 namespace zc {
 namespace {
 
-/// A product [m, k] x [k, n] of one buffer; the left operand is stored by
-/// columns.
+/// A product [m, k] x [k, n]; the left operand is stored by columns.
 plan::Program makeProduct(int64_t m, int64_t n, int64_t k, int64_t batch) {
   plan::Program program;
-  program.add_buffers()->mutable_type()->set_dtype(plan::F32);
-  plan::Instruction *instruction = program.add_instructions();
-  instruction->set_flops(2.0 * double(m * n * k * batch));
-  instruction->set_bytes(1e6);
-  auto set = [&](plan::StridedOperand *operand, int64_t rows, int64_t columns,
-                 bool isTurned) {
-    for (int64_t dim : {batch, rows, columns})
-      operand->add_dims(dim);
-    for (int64_t stride :
-         {rows * columns, isTurned ? 1 : columns, isTurned ? rows : int64_t(1)})
-      operand->add_strides(stride);
+  auto add = [&](int64_t rows, int64_t columns) {
+    return test::addBuffer(program, plan::TRANSIENT, 0, plan::F32,
+                           {batch, rows, columns});
   };
-  set(instruction->mutable_matmul()->mutable_a(), m, k, true);
-  set(instruction->mutable_matmul()->mutable_b(), k, n, false);
-  set(instruction->mutable_matmul()->mutable_c(), m, n, false);
+  const uint32_t a = add(k, m), b = add(k, n), c = add(m, n);
+  test::addCall(program, "matmul", {a, b}, {c}, {"transpose_lhs"});
+  program.mutable_instructions(0)->set_flops(2.0 * double(m * n * k * batch));
+  program.mutable_instructions(0)->set_bytes(1e6);
   return program;
 }
 
 TEST(InstructionTimes, ProductsAreKnownByTheirForm) {
   const plan::Program program = makeProduct(2, 4, 8, 3);
   const MeasuredMatmul product =
-      productOf(program, program.instructions(0).matmul());
+      productOf(program, program.instructions(0).library());
   EXPECT_EQ(product.m, 2);
   EXPECT_EQ(product.n, 4);
   EXPECT_EQ(product.k, 8);
@@ -66,8 +59,10 @@ TEST(InstructionTimes, MeasuredKernelsTakeThePlaceOfTheirRoofline) {
   device.measured.add({"kernel", "train.gelu", 16, 8, 5});
   EXPECT_NEAR(secondsOf(device, false, program, *kernel), 1 + 5, 1e-9);
   // No convolution was measured.
-  kernel->mutable_convolution()->mutable_source()->set_buffer(0);
   program.add_buffers()->mutable_type()->set_dtype(plan::F32);
+  plan::LibraryCall *convolution = kernel->mutable_library();
+  convolution->set_op("conv");
+  convolution->add_inputs(0);
   EXPECT_NEAR(secondsOf(device, false, program, *kernel), 1 + 16, 1e-9);
 }
 

@@ -98,7 +98,7 @@ protected:
 
   alignas(64) std::array<float, kN *kC *kH *kW> x = {};
   alignas(64) std::array<float, kN *kC *kO *kO> y = {};
-  PoolingLaunch launch = {};
+  kernels::PoolingLaunch launch = {};
 };
 
 // Padding never wins, also where all elements are below 0.
@@ -227,7 +227,7 @@ protected:
 
   alignas(64) std::array<float, 128> memory = {};
   alignas(256) std::array<char, 8192> workspace = {};
-  ConvolutionLaunch launch = {};
+  kernels::ConvolutionLaunch launch = {};
 };
 
 // The fake's engine 0 multiplies on tensor cores, 1 needs too much memory, the

@@ -82,7 +82,7 @@ protected:
   }
 
   alignas(64) Numbers a, b, addend, auxiliary, bias, c = {}, sums = {};
-  MatmulLaunch launch = {};
+  kernels::MatmulLaunch launch = {};
 };
 
 // Four runs of an algorithm tell its time, of one alone too: it loads its code.
@@ -439,7 +439,7 @@ protected:
   Tensor q, k, v, o, gradO, gradQ, gradK, gradV;
   alignas(64) float logSumExp[kB * kH * kS] = {};
   alignas(256) char workspace[8192] = {};
-  AttentionLaunch launch = {};
+  kernels::AttentionLaunch launch = {};
 };
 
 TEST_F(Attention, ForwardAndBackward) {

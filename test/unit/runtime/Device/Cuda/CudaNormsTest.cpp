@@ -94,7 +94,7 @@ protected:
   alignas(64) Channels scale, bias, mean = {}, inverse = {}, scaleGrad = {},
                                     biasGrad = {};
   alignas(256) std::array<char, 8192> workspace = {};
-  NormLaunch launch = {};
+  kernels::NormLaunch launch = {};
 };
 
 TEST_F(CudaNorms, WithRelu) {

@@ -2,10 +2,7 @@
 // only described. A graph that it refuses here it would refuse on
 // the GPU.
 #include "kernels/Cuda/Workspace.h"
-#include "runtime/Device/Cuda/Attention.h"
-#include "runtime/Device/Cuda/Convolution.h"
-#include "runtime/Device/Cuda/Norm.h"
-#include "runtime/Device/Cuda/Pooling.h"
+#include "runtime/Device/Cuda/CudaCalls.h"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -53,7 +50,9 @@ protected:
     if (!dnn.ok())
       GTEST_SKIP() << "cuDNN " << CUDNN_MAJOR << "." << CUDNN_MINOR
                    << " makes no plans here: " << dnn.status().message();
-    plans = std::make_unique<DnnPlans>(std::move(*dnn));
+    libraries = std::make_unique<LibraryHandles>(
+        std::make_unique<DnnPlans>(std::move(*dnn)));
+    plans = *libraries->dnn();
   }
 
   void expectPlan(const ExecutableResult &made, uint64_t workspaceBytes) {
@@ -68,12 +67,12 @@ protected:
   void attention(kernels::AttentionSpec spec) {
     for (bool backward : {false, true}) {
       spec.backward = backward;
-      AttentionLaunch launch = {};
+      kernels::AttentionLaunch launch = {};
       launch.spec = spec;
       launch.buffers.assign(9, place());
       launch.workspace = place();
       launch.workspaceBytes = kernels::cuda::attentionWorkspaceBound(spec);
-      expectPlan(makeAttention(*plans, launch), launch.workspaceBytes);
+      expectPlan(makeCall(*libraries, launch), launch.workspaceBytes);
     }
   }
 
@@ -119,18 +118,18 @@ protected:
          {ConvolutionKind::Forward, ConvolutionKind::BackwardInput,
           ConvolutionKind::BackwardFilter}) {
       spec.kind = kind;
-      ConvolutionLaunch launch = {};
+      kernels::ConvolutionLaunch launch = {};
       launch.spec = spec;
       launch.source = launch.filter = launch.destination = launch.workspace =
           place();
       launch.workspaceBytes = kernels::cuda::convolutionWorkspaceBound(spec);
-      expectPlan(makeConvolution(*plans, launch), launch.workspaceBytes);
+      expectPlan(makeCall(*libraries, launch), launch.workspaceBytes);
     }
   }
 
   void pooling(const Images &images, ElementType type, bool channelsLast,
                size_t spatial = 2) {
-    PoolingLaunch launch = {};
+    kernels::PoolingLaunch launch = {};
     auto tensor = [&](int64_t size) {
       Numbers dims = {images.samples, images.channels};
       dims.insert(dims.end(), spatial, size);
@@ -148,13 +147,13 @@ protected:
       launch.spec.kind = kind;
       // The compiler sets it only where there is padding.
       launch.spec.countIncludePad = channelsLast && images.pad > 0;
-      expectPlan(makePooling(*plans, launch), 0);
+      expectPlan(makeCall(*libraries, launch), 0);
     }
   }
 
   /// The norm, with and without an addend, and the gradients.
   void norms(const Numbers &dims, ElementType type) {
-    NormLaunch launch = {};
+    kernels::NormLaunch launch = {};
     launch.spec.image = {type, dims, stridesOf(dims, true)};
     launch.spec.epsilon = 1e-5;
     for (void **address :
@@ -165,14 +164,15 @@ protected:
     launch.workspaceBytes = kernels::cuda::normWorkspaceBound(launch.spec);
     for (bool addend : {false, true}) {
       launch.spec.addend = addend;
-      expectPlan(makeNorm(*plans, launch), launch.workspaceBytes);
+      expectPlan(makeCall(*libraries, launch), launch.workspaceBytes);
     }
     launch.spec.addend = false;
     launch.spec.backward = true;
-    expectPlan(makeNorm(*plans, launch), launch.workspaceBytes);
+    expectPlan(makeCall(*libraries, launch), launch.workspaceBytes);
   }
 
-  std::unique_ptr<DnnPlans> plans;
+  std::unique_ptr<LibraryHandles> libraries;
+  DnnPlans *plans = nullptr; // cuDNN's, among those
 };
 
 kernels::AttentionSpec makeAttentionSpec(int64_t batch, int64_t queries,
@@ -239,10 +239,11 @@ TEST_P(DnnPlansTest, ConvolutionsOfVolumes) {
   convolutions({2, 8, 16, 12, 3, 1, 1}, ElementType::BF16, 3);
 }
 
+// The library takes long to plan a pooling, whose code it compiles: not every
+// type meets every order of dims.
 TEST_P(DnnPlansTest, Pooling) {
-  for (ElementType type : {ElementType::BF16, ElementType::F32})
-    for (bool channelsLast : {false, true})
-      pooling({8, 64, 0, 112, 3, 2, 1}, type, channelsLast);
+  pooling({8, 64, 0, 112, 3, 2, 1}, ElementType::BF16, true);
+  pooling({8, 64, 0, 112, 3, 2, 1}, ElementType::F32, false);
   pooling({3, 5, 0, 13, 2, 2, 0, 1, 1}, ElementType::F16, true);
   pooling({8, 64, 0, 56, 1, 2, 0}, ElementType::BF16, true);
   pooling({2, 8, 0, 12, 3, 1, 1}, ElementType::BF16, true, 3);
@@ -259,10 +260,10 @@ TEST_P(DnnPlansTest, Norms) {
 TEST_P(DnnPlansTest, NormsThatAreLeftOut) {
   for (const Numbers &dims :
        {Numbers{8, 12, 14, 14}, Numbers{4096, 64, 112, 112}}) {
-    NormLaunch launch = {};
+    kernels::NormLaunch launch = {};
     launch.spec.image = {ElementType::BF16, dims, stridesOf(dims, true)};
     launch.workspaceBytes = uint64_t(1) << 40;
-    ExecutableResult made = makeNorm(*plans, launch);
+    ExecutableResult made = makeCall(*libraries, launch);
     ASSERT_FALSE(made.ok());
     EXPECT_NE(made.status().message().find("--libraries=-cudnn.norm"),
               std::string::npos)

@@ -1,0 +1,107 @@
+// A library call in plain values: an op of dialect train with its attributes
+// and the tensors that it reads and writes, as the compiler knows it and as
+// plans hold it. Each kind of call has a room in this folder, which says what a
+// sound call of the kind is and what kernels are asked for; what a room gives
+// all are the static members that `Pooling.h` shows. Links nothing.
+#ifndef ZC_KERNELS_CALLS_CALL_H
+#define ZC_KERNELS_CALLS_CALL_H
+
+#include "kernels/Spec.h"
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+namespace zc::kernels {
+
+/// A dense row-major tensor.
+struct CallTensor {
+  ElementType type = ElementType::F32;
+  std::vector<int64_t> dims; // each at least 1
+  uint64_t place = 0;        // equal of tensors at the same memory
+
+  int64_t numElements() const;
+};
+
+/// An attribute of an op: a list of integers, a number, a text, or, with none
+/// of them, a mark. One inside of a dictionary is called "dictionary.name".
+struct CallAttribute {
+  std::string name;
+  std::vector<int64_t> integers;
+  double number = 0;
+  std::string text;
+};
+
+struct LibraryCall {
+  std::string op; // without its dialect: "conv_input_grad"
+  std::vector<CallTensor> inputs, outputs;
+  std::vector<CallAttribute> attributes;
+  bool hasWorkspace = false;
+
+  /// Null if the call does not have it.
+  const CallAttribute *find(std::string_view name) const;
+  bool has(std::string_view name) const { return find(name) != nullptr; }
+  /// Empty, 0 or "" if the call does not have it.
+  std::vector<int64_t> integers(std::string_view name) const;
+  double number(std::string_view name) const;
+  std::string text(std::string_view name) const;
+};
+
+/// Where the tensors of a call lie.
+struct CallAddresses {
+  std::vector<void *> inputs, outputs;
+  void *workspace = nullptr;
+  uint64_t workspaceBytes = 0;
+};
+
+/// The rates by which a simulated machine works: those of generated kernels, or
+/// of its matrix units for one of these.
+enum class CallRate : uint8_t {
+  Kernel,
+  Matmul,
+  GroupedMatmul,
+  Convolution,
+  Attention,
+  AttentionGradient,
+};
+
+struct CallWork {
+  CallRate rate = CallRate::Kernel;
+  ElementType type = ElementType::F32; // of the factors
+};
+
+/// The parts of a room that most rooms have alike.
+struct CallRoom {
+  static CallWork workOf(const LibraryCall &) { return {}; }
+};
+
+/// The most that a dim, a stride or a pad may be.
+constexpr int64_t kMostOfDim = int64_t(1) << 40;
+
+/// float32, bfloat16 or float16: what libraries multiply.
+bool isMatrixType(ElementType type);
+
+/// "float32".
+const char *nameOfType(ElementType type);
+/// "[4, 8]".
+std::string printDims(const std::vector<int64_t> &dims);
+/// "float32 [4, 8]".
+std::string print(const CallTensor &tensor);
+
+/// "its operands have different or unsuitable types" unless all have one type,
+/// which libraries multiply; else empty.
+std::string checkTypes(std::initializer_list<ElementType> types);
+
+/// "it has 2 inputs and 1 outputs; expected 3 and 1", or empty.
+std::string checkCounts(const LibraryCall &call, size_t inputs, size_t outputs);
+
+/// A tensor seen with its dims in another order: dim i is `order[i]` in memory.
+StridedTensor permuted(const CallTensor &tensor,
+                       const std::vector<int64_t> &order);
+StridedTensor asItIs(const CallTensor &tensor);
+/// An image in the order N, C, spatial, whatever the order in memory.
+StridedTensor asImage(const CallTensor &tensor, bool channelsLast);
+
+} // namespace zc::kernels
+
+#endif // ZC_KERNELS_CALLS_CALL_H

@@ -1,0 +1,42 @@
+#include "kernels/Calls/Calls.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace zc::kernels {
+namespace {
+
+template <typename Room> CallKind makeKind() {
+  CallKind kind;
+  kind.name = Room::kName;
+  kind.ops.assign(std::begin(Room::kOps), std::end(Room::kOps));
+  kind.attributes.assign(std::begin(Room::kAttributes),
+                         std::end(Room::kAttributes));
+  kind.check = &Room::check;
+  kind.specOf = [](const LibraryCall &call) -> CallSpec {
+    return Room::specOf(call);
+  };
+  kind.launch = [](const LibraryCall &call,
+                   const CallAddresses &addresses) -> CallLaunch {
+    return Room::launch(call, addresses);
+  };
+  kind.workOf = &Room::workOf;
+  return kind;
+}
+
+template <typename... Rooms>
+std::vector<CallKind> makeKinds(CallList<Rooms...>) {
+  return {makeKind<Rooms>()...};
+}
+
+} // namespace
+
+const CallKind *findCallKind(std::string_view op) {
+  static const std::vector<CallKind> kinds = makeKinds(AllCalls());
+  for (const CallKind &each : kinds)
+    if (std::find(each.ops.begin(), each.ops.end(), op) != each.ops.end())
+      return &each;
+  return nullptr;
+}
+
+} // namespace zc::kernels
