@@ -1,5 +1,4 @@
-//===- CallDescription.h - ops as rooms of library calls see them -*- C++
-//-*-===//
+//===- CallDescription.h - ops as library calls -----------------*- C++ -*-===//
 #ifndef ZC_COMPILER_EXPORT_CALLDESCRIPTION_H
 #define ZC_COMPILER_EXPORT_CALLDESCRIPTION_H
 

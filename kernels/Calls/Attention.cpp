@@ -77,6 +77,8 @@ std::string AttentionCall::check(const LibraryCall &call) {
   const ElementType type = call.inputs[0].type;
   if (!isMatrixType(type))
     return std::string("its attention is of ") + nameOfType(type);
+  if (!call.has("scale"))
+    return "its attention has no scale";
   const std::string shapes = "its attention of " +
                              printDims(call.inputs[0].dims) + " over " +
                              printDims(call.inputs[1].dims);

@@ -1,24 +1,28 @@
 // A library call in plain values: an op of dialect train with its attributes
 // and the tensors that it reads and writes, as the compiler knows it and as
-// plans hold it. Each kind of call has a room in this folder, which says what a
-// sound call of the kind is and what kernels are asked for; what a room gives
-// all are the static members that `Pooling.h` shows. Links nothing.
+// plans hold it. Each kind of call has a room in this folder, which says when a
+// call of the kind is sound and which kernel it asks for. All rooms have the
+// same static members; `Pooling.h` documents them. Links nothing.
 #ifndef ZC_KERNELS_CALLS_CALL_H
 #define ZC_KERNELS_CALLS_CALL_H
 
 #include "kernels/Spec.h"
 
+#include <array>
 #include <initializer_list>
 #include <string>
 #include <string_view>
 
 namespace zc::kernels {
 
+/// Where a tensor lies: equal for tensors that begin at the same byte.
+using CallPlace = std::array<uint64_t, 3>;
+
 /// A dense row-major tensor.
 struct CallTensor {
   ElementType type = ElementType::F32;
   std::vector<int64_t> dims; // each at least 1
-  uint64_t place = 0;        // equal of tensors at the same memory
+  CallPlace place = {};
 
   int64_t numElements() const;
 };
@@ -54,8 +58,8 @@ struct CallAddresses {
   uint64_t workspaceBytes = 0;
 };
 
-/// The rates by which a simulated machine works: those of generated kernels, or
-/// of its matrix units for one of these.
+/// The rate of a simulated machine at which a call works: that of generated
+/// kernels, or that of its matrix units for one of these.
 enum class CallRate : uint8_t {
   Kernel,
   Matmul,
@@ -70,7 +74,7 @@ struct CallWork {
   ElementType type = ElementType::F32; // of the factors
 };
 
-/// The parts of a room that most rooms have alike.
+/// Members that most rooms have alike.
 struct CallRoom {
   static CallWork workOf(const LibraryCall &) { return {}; }
 };

@@ -39,4 +39,19 @@ const CallKind *findCallKind(std::string_view op) {
   return nullptr;
 }
 
+std::string checkAttributes(const CallKind &kind, const LibraryCall &call) {
+  for (const CallAttribute &each : call.attributes) {
+    const auto isNamed = [&](const auto &other) { return other == each.name; };
+    const auto isSame = [&](const CallAttribute &other) {
+      return other.name == each.name;
+    };
+    if (std::none_of(kind.attributes.begin(), kind.attributes.end(), isNamed))
+      return "it has an unknown attribute '" + each.name + "'";
+    if (std::count_if(call.attributes.begin(), call.attributes.end(), isSame) >
+        1)
+      return "it has the attribute '" + each.name + "' twice";
+  }
+  return "";
+}
+
 } // namespace zc::kernels

@@ -35,6 +35,9 @@ struct CallKind {
 /// members other than `check`.
 const CallKind *findCallKind(std::string_view op);
 
+/// "it has an unknown attribute 'x'", or one that is there twice; else empty.
+std::string checkAttributes(const CallKind &kind, const LibraryCall &call);
+
 /// Whether one of the kinds in the list has launches of this type.
 template <typename Launch, typename List> struct HasLaunch;
 template <typename Launch, typename... Calls>

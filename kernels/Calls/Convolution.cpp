@@ -37,7 +37,7 @@ bool dimAgrees(const ConvolutionSpec &spec, size_t i) {
       !inRange(high, 0))
     return false;
   __int128 extent = __int128(dilation) * (spec.filter.dims[i + 2] - 1) + 1;
-  __int128 slack = spec.source.dims[i + 2] + low + high - extent;
+  __int128 slack = __int128(spec.source.dims[i + 2]) + low + high - extent;
   return slack >= 0 && slack / stride + 1 == spec.destination.dims[i + 2];
 }
 

@@ -33,6 +33,8 @@ std::string checkParts(const CallTensor &image,
 
 std::string checkForward(const LibraryCall &call) {
   const auto &in = call.inputs, &out = call.outputs;
+  if (!call.has("epsilon"))
+    return "it has no epsilon";
   const bool hasAddend = call.has("train.norm.addend");
   if (std::string error = checkCounts(call, hasAddend ? 4 : 3, 3);
       !error.empty())

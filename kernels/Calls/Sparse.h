@@ -31,7 +31,7 @@ struct SparseCall : CallRoom {
   using Launch = SparseLaunch;
   static constexpr const char *kName = "sparse";
   static constexpr std::string_view kOps[] = {"sparse_encode", "sparse_decode"};
-  static constexpr std::string_view kAttributes[] = {""};
+  static constexpr std::array<std::string_view, 0> kAttributes = {};
 
   static std::string check(const LibraryCall &call);
   static Spec specOf(const LibraryCall &call);

@@ -25,12 +25,12 @@ template <typename... Parts> Status bad(const Parts &...parts) {
 
 kernels::CallTensor describe(const plan::Program &program, uint32_t index) {
   const plan::Buffer &buffer = program.buffers(int(index));
-  constexpr uint64_t kSpaces = 4;
+  const uint64_t space = uint64_t(buffer.space()) << 1 | buffer.versioned();
+  const uint64_t slot =
+      uint64_t(buffer.ring()) << 32 | uint64_t(uint32_t(buffer.age()));
   return {elementType(buffer.type().dtype()),
           {buffer.type().dims().begin(), buffer.type().dims().end()},
-          (buffer.offset() * kSpaces + uint64_t(buffer.space())) ^
-              uint64_t(buffer.ring() % 256) << 48 ^
-              uint64_t(uint32_t(buffer.age()) % 256) << 56};
+          {space, slot, buffer.offset()}};
 }
 
 Status verifyBuffer(const plan::Program &program, uint32_t index) {
@@ -40,7 +40,7 @@ Status verifyBuffer(const plan::Program &program, uint32_t index) {
   if (isOffloaded(buffer))
     return bad("buffer ", index, " is offloaded");
   for (int64_t dim : buffer.type().dims())
-    if (dim < 1)
+    if (dim < 1 || dim > kernels::kMostOfDim)
       return bad("buffer ", index, " is ", printType(buffer.type()));
   return Status();
 }
@@ -108,7 +108,10 @@ Status verifyLibraryCall(const plan::Program &program,
     ZC_RETURN_IF_ERROR(verifyBuffer(program, index));
   if (call.has_workspace())
     ZC_RETURN_IF_ERROR(verifyWorkspace(program, call.workspace()));
-  const std::string error = kind->check(describeCall(program, call));
+  const kernels::LibraryCall described = describeCall(program, call);
+  std::string error = kernels::checkAttributes(*kind, described);
+  if (error.empty())
+    error = kind->check(described);
   return error.empty() ? Status() : bad(error);
 }
 

@@ -16,7 +16,7 @@ plan::DataType dataType(kernels::ElementType type);
 kernels::LibraryCall describeCall(const plan::Program &program,
                                   const plan::LibraryCall &call);
 
-/// Whether the instruction is a sound call of the kind with these rooms:
+/// Whether the instruction is a library call of the room's kind:
 /// `isCall<kernels::MatmulCall>`.
 template <typename Room> bool isCall(const plan::Instruction &instruction) {
   const kernels::CallKind *kind =

@@ -57,7 +57,7 @@ TEST(MatmulCall, AccumulatorsAreTheProduct) {
   EXPECT_EQ(MatmulCall::check(call), "");
   EXPECT_TRUE(MatmulCall::specOf(call).accumulate);
   EXPECT_EQ(MatmulCall::specOf(call).a.dims, (Dims{4, 3}));
-  call.inputs[0].place = 9;
+  call.inputs[0].place = {9};
   expectUnsound<MatmulCall>(call, "accumulator");
   call.inputs[0] = {ElementType::F32, {1}, call.outputs[0].place};
   expectUnsound<MatmulCall>(call, "accumulator");

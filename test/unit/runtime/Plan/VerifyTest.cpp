@@ -210,6 +210,13 @@ TEST(Verify, ChecksInstructions) {
   expectMessage("it multiplies", [&](auto &m) {
     call(m)->add_attributes()->set_name("transpose_lhs");
   });
+  expectMessage("unknown attribute 'dilations'", [&](auto &m) {
+    call(m)->add_attributes()->set_name("dilations");
+  });
+  expectMessage("attribute 'transpose_lhs' twice", [&](auto &m) {
+    for (int i = 0; i < 2; ++i)
+      call(m)->add_attributes()->set_name("transpose_lhs");
+  });
   expectMessage("accumulator", [&](auto &m) {
     const uint32_t elsewhere = uint32_t(step(m).buffers_size());
     *step(m).add_buffers() = step(m).buffers(int(call(m)->outputs(0)));
