@@ -1,6 +1,7 @@
 //===- InspectJson.cpp - the report for programs --------------------------===//
 #include "compiler/Export/InspectOverview.h"
 #include "compiler/Export/InspectSections.h"
+#include "compiler/Export/InspectSharing.h"
 #include "compiler/Export/InspectUse.h"
 #include "runtime/Plan/Types.h"
 
@@ -55,6 +56,9 @@ void addUse(const plan::Manifest &manifest, int role, ordered_json &json) {
   const CopyTraffic copies = measureCopies(manifest, role);
   json["copied"] = {{"away", copies.away}, {"back", copies.back}};
   for (const plan::Program &program : manifest.roles(role).programs()) {
+    const SharingReport sharing = measureSharing(program);
+    json["programs"][program.name()]["unshared"] = {
+        {"apart", sharing.apart}, {"in_place", sharing.inPlace}};
     const Lifetimes found = measureLifetimes(program);
     if (found.longest > 0)
       json["programs"][program.name()]["lifetimes"] = {

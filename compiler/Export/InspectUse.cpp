@@ -1,5 +1,6 @@
 //===- InspectUse.cpp - how long tensors live, what is copied, multiplied -===//
 #include "compiler/Export/InspectUse.h"
+#include "compiler/Export/InspectSharing.h"
 #include "compiler/Export/TrainedStates.h"
 #include "runtime/Plan/LibraryCalls.h"
 #include "runtime/Plan/Types.h"
@@ -118,6 +119,7 @@ std::string printUse(const plan::Manifest &manifest, int role) {
   std::string text;
   Lifetimes longest;
   uint64_t most = 0;
+  SharingReport sharing;
   for (const plan::Program &program : manifest.roles(role).programs()) {
     Lifetimes found = measureLifetimes(program);
     const uint64_t bytes = std::accumulate(
@@ -125,8 +127,11 @@ std::string printUse(const plan::Manifest &manifest, int role) {
     if (bytes > most) {
       most = bytes;
       longest = found;
+      sharing = measureSharing(program);
     }
   }
+  if (most > 0)
+    text += printSharing(sharing);
   if (longest.longest > 0) {
     text += "  activations by how long they live, in tenths of the program:";
     for (uint64_t bytes : longest.bytesByTenth)

@@ -1,4 +1,5 @@
 #include "runtime/Plan/NeededInstructions.h"
+#include "runtime/Plan/BufferUse.h"
 #include "runtime/Plan/Types.h"
 
 #include <algorithm>
@@ -46,51 +47,6 @@ private:
   std::map<uint64_t, uint64_t> parts; // begin to end; apart from one another
 };
 
-/// An instruction's uses of buffers.
-struct Use {
-  std::vector<uint32_t> reads;
-  std::vector<uint32_t> writes; // all of their elements
-  std::vector<uint32_t> alters; // reads, and writes some of their elements
-};
-
-Use useOf(const plan::KernelCall &call) {
-  const auto inputs = call.buffers().begin() + call.num_inputs();
-  return {{call.buffers().begin(), inputs}, {inputs, call.buffers().end()}, {}};
-}
-
-/// Workspaces hold nothing that is read later.
-Use useOf(const plan::LibraryCall &call) {
-  return {{call.inputs().begin(), call.inputs().end()},
-          {call.outputs().begin(), call.outputs().end()},
-          {}};
-}
-
-Use useOf(const plan::CollectiveCall &call) {
-  const bool isEverywhere = call.kind() != plan::REDUCE &&
-                            call.kind() != plan::GATHER &&
-                            call.holders_size() == 0;
-  Use use{{call.source()}, {}, {}};
-  (isEverywhere ? use.writes : use.alters).push_back(call.destination());
-  return use;
-}
-
-Use useOf(const plan::Instruction &instruction) {
-  switch (instruction.kind_case()) {
-  case plan::Instruction::kKernel:
-    return useOf(instruction.kernel());
-  case plan::Instruction::kLibrary:
-    return useOf(instruction.library());
-  case plan::Instruction::kCopy:
-    return {
-        {instruction.copy().source()}, {instruction.copy().destination()}, {}};
-  case plan::Instruction::kCollective:
-    return useOf(instruction.collective());
-  case plan::Instruction::KIND_NOT_SET:
-    break;
-  }
-  return {};
-}
-
 /// Other roles take part, whatever they need themselves.
 bool isAmongRoles(const plan::Instruction &instruction) {
   const auto &axes = instruction.collective().axes();
@@ -107,7 +63,7 @@ public:
 
   /// Whether the instruction is needed; then what it reads is.
   bool visit(const plan::Instruction &instruction) {
-    const Use use = useOf(instruction);
+    const BufferUse use = useOf(instruction);
     auto isWanted = [&](uint32_t buffer) { return isRead(buffer); };
     if (!isAmongRoles(instruction) &&
         std::none_of(use.writes.begin(), use.writes.end(), isWanted) &&

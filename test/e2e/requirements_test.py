@@ -255,8 +255,9 @@ class Bytes(RequirementsTest):
                            found["count_by_tenth"][9])
 
     def test_memory_by_depth(self):
-        """H-04: tensors that share bytes need less than all of them, and of a
-        plan that keeps sqrt(layers) boundaries less grows with the depth."""
+        """H-04: work in place needs less than results of their own, tensors that
+        share bytes less again, and a plan that keeps sqrt(layers) boundaries
+        least; so do they grow with the depth."""
         found = {}
         for layers in (4, 9, 16):
             model = self.write_large(**dict(SMALL, layers=layers))
@@ -265,14 +266,16 @@ class Bytes(RequirementsTest):
                     "memory"]["programs"]["step"]
                 found[policy, layers] = program["transient"]
                 if policy == "none":
-                    found["apart", layers] = sum(
-                        program["lifetimes"]["bytes_by_tenth"])
+                    for kind in ("in_place", "apart"):
+                        found[kind, layers] = program["unshared"][kind]
             self.assertLess(found["sqrt", layers], found["none", layers])
-            self.assertLess(found["none", layers], found["apart", layers])
+            self.assertLess(found["none", layers], found["in_place", layers])
+            self.assertLess(found["in_place", layers], found["apart", layers])
         growth = {kind: found[kind, 16] - found[kind, 4]
-                  for kind in ("sqrt", "none", "apart")}
+                  for kind in ("sqrt", "none", "in_place", "apart")}
         self.assertLess(growth["sqrt"], 0.5 * growth["none"])
-        self.assertLess(growth["none"], growth["apart"])
+        self.assertLess(growth["none"], growth["in_place"])
+        self.assertLess(growth["in_place"], growth["apart"])
 
     def test_copies_of_offloading(self):
         """K-01: what lies in the second memory is copied there in each step, and

@@ -212,7 +212,8 @@ def strategies(zc):
 
 
 def memory(zc):
-    layers, found = [4, 9], {"none": [], "sqrt": [], "apart": []}
+    layers, found = [4, 9], {"apart": [], "in_place": [], "none": [],
+                             "sqrt": []}
     for count in layers:
         for policy in ("none", "sqrt"):
             artifact, command = zc.compile(zc.gpt(count), "--optimizer", "sgd",
@@ -221,10 +222,11 @@ def memory(zc):
                 "step"]
             found[policy].append(program["transient"] / 1e3)
             if policy == "none":
-                found["apart"].append(
-                    sum(program["lifetimes"]["bytes_by_tenth"]) / 1e3)
+                for kind in ("apart", "in_place"):
+                    found[kind].append(program["unshared"][kind] / 1e3)
     picture = plot([("layers", f"{name}, kB", layers, found[kind])
-                    for name, kind in (("each tensor its own", "apart"),
+                    for name, kind in (("each result its own", "apart"),
+                                       ("work in place", "in_place"),
                                        ("bytes shared", "none"),
                                        ("and sqrt(layers) kept", "sqrt"))])
     yield Figure("Memory by depth (Chen et al. 2016)", picture,

@@ -364,7 +364,9 @@ std::vector<float> forwardBy(AttentionFunctions functions) {
                      {},
                      {},
                      {},
-                     static_cast<float *>(scratch.get())});
+                     static_cast<float *>(scratch.get()),
+                     {},
+                     nullptr});
   EXPECT_TRUE(scratch.intact());
   return out;
 }
