@@ -228,6 +228,23 @@ class Temporary(ZcTest):
         self.assertEqual(code, 1, err)
         self.assertRegex(out, "fail .*out of memory")
 
+    def test_a_large_diagonal(self):
+        """40,000,000,000 elements are not made, only to find that they are too
+        many."""
+        nodes = ("zero = Constant <value = int64[1] {0}> ()\n"
+                 "one = Constant <value = int64[1] {1}> ()\n"
+                 "first = Slice (x, zero, one)\n"
+                 "shape = Constant <value = int64[2] {200000, 200000}> ()\n"
+                 "wide = Expand (first, shape)\n e = EyeLike (wide)\n"
+                 "t = ReduceSum <keepdims = 0> (e)\n y = Add (x, t)")
+        limit = 6 << 30  # little of which is ever used
+        code, _, err = self.run_zc(
+            "compile", self.case(nodes) / "model.onnx", "--mode", "infer", "-o",
+            self.folder / "m.zca", preexec_fn=lambda: resource.setrlimit(
+                resource.RLIMIT_AS, (limit, limit)))
+        self.assertEqual(code, 1, err)
+        self.assertRegex(err, r"not supported:\s+EyeLike")
+
     def test_verify(self):
         folder = self.case("y = Relu (x)")
         self.zc("verify", folder)
