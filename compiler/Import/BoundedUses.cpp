@@ -124,7 +124,8 @@ private:
 };
 } // namespace
 
-// The result of an elementwise operator has as many dims as the operand with most.
+// The dims of the result of an elementwise operator: those of the operand that
+// has most.
 int64_t BoundedUse::resultRank() const {
   int64_t most = 0;
   for (unsigned i = 0; i < inputs.size(); ++i)
