@@ -102,13 +102,14 @@ class Growth(Hostile):
 
     def test_constants_without_end(self):
         """24 tables of 16 million numbers and their squares, 6 GiB: those
-        that have no room are left to run time, where Range is refused."""
+        that have no room are left to run time, where Range is a loop of too many
+        rounds."""
         count, size = 24, 1 << 24
         lines = "".join(f" r{i} = Range (z, n, one)\n s{i} = Mul (r{i}, r{i})\n"
                         f" t{i} = ReduceMax <keepdims = 0> (s{i})\n"
                         for i in range(count))
         tail = "".join(f" u{i + 1} = Add (u{i}, t{i})\n" for i in range(count))
-        self.refuse(["goes on by a value that is not known"], self.model(
+        self.refuse(["goes on for more than 16,384 rounds"], self.model(
             "m (float[2] x) => (float[2] y) {\n"
             " z = Constant <value = float {0}> ()\n"
             f" n = Constant <value = float {{{size}}}> ()\n"
