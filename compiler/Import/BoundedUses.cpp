@@ -7,6 +7,7 @@
 
 #include "onnx/defs/attr_proto_util.h"
 #include "llvm/ADT/StringSwitch.h"
+#include <cmath>
 #include <limits>
 
 using namespace mlir;
@@ -64,6 +65,15 @@ static bool mayLackSlope(StringRef op, unsigned index) {
       .Default(false);
 }
 
+// Whether `op` has a slope at each of an operand's known numbers. Quotients
+// have none at 0, and powers none by their exponents where the base is 0 or
+// below.
+static bool keepsSlope(StringRef op, const HostTensor &known) {
+  return llvm::all_of(known.floats, [&](double number) {
+    return std::isfinite(number) && (op == "Pow" ? number > 0 : number != 0);
+  });
+}
+
 // Whole numbers have no infinity.
 static double fitInteger(const ImportedValue &value, double number) {
   int32_t type = value.type.tensor_type().elem_type();
@@ -99,8 +109,14 @@ struct BoundedUse {
   }
 
   std::optional<int64_t> find() const;
+  /// The dim of an operand of an elementwise operator that lies at `dim` of its
+  /// result; below 0 where the operand has fewer dims.
+  int64_t alignDim(unsigned operand, int64_t dim) const {
+    return dim - (resultRank() - rank(operand));
+  }
 
 private:
+  int64_t resultRank() const;
   std::optional<int64_t> ofElementwise() const;
   std::optional<int64_t> ofGather() const;
   std::optional<int64_t> ofProduct() const;
@@ -108,18 +124,24 @@ private:
 };
 } // namespace
 
-// All that is aligned with the selection's places is of the same selection, or
-// the same for every place.
-std::optional<int64_t> BoundedUse::ofElementwise() const {
+// The dims of the result of an elementwise operator: those of the operand that
+// has most.
+int64_t BoundedUse::resultRank() const {
   int64_t most = 0;
   for (unsigned i = 0; i < inputs.size(); ++i)
     if (inputs[i]->kind == ImportedValue::Tensor)
       most = std::max(most, rank(i));
-  int64_t dim = selection->boundedDim + most - rank(index);
+  return most;
+}
+
+// All that is aligned with the selection's places is of the same selection, or
+// the same for every place.
+std::optional<int64_t> BoundedUse::ofElementwise() const {
+  int64_t dim = selection->boundedDim + resultRank() - rank(index);
   for (unsigned i = 0; i < inputs.size(); ++i) {
     if (inputs[i]->kind != ImportedValue::Tensor)
       continue;
-    int64_t own = dim - (most - rank(i));
+    int64_t own = alignDim(i, dim);
     if (isBounded(i)
             ? inputs[i]->held != selection->held || inputs[i]->boundedDim != own
             : own >= 0 && (*getStaticDims(inputs[i]->type))[own] != 1)
@@ -296,12 +318,17 @@ bool GraphImporter::importOfBounded(const proto::NodeProto &node,
   for (ImportedValue *input : inputs)
     operands.push_back(input->held ? plain(input) : input);
   // Where a place holds nothing, no gradient comes back; times a slope that is
-  // no number it would be none.
-  auto fillSafely = [&] {
-    for (auto [index, input] : llvm::enumerate(inputs))
-      if (input->held && mayLackSlope(op, index))
-        operands[index] = fillUnheld(operands[index], input->held,
-                                     input->boundedDim, 1, node, scope);
+  // no number it would be none. That goes for numbers that all places share,
+  // too: a base below 0 has no logarithm, which is the slope by its exponent.
+  auto fillSafely = [&](unsigned index, int64_t dim) {
+    const ImportedValue &input = *inputs[index];
+    const bool isShared = !input.held;
+    if (!mayLackSlope(op, index) ||
+        (isShared && !isFloatType(input.type.tensor_type().elem_type())) ||
+        (isShared && input.constant && keepsSlope(op, *input.constant)))
+      return;
+    operands[index] =
+        fillUnheld(operands[index], selection.held, dim, 1, node, scope);
   };
   // The node as it is, of operands that are no selections.
   auto repeat = [&] {
@@ -328,14 +355,16 @@ bool GraphImporter::importOfBounded(const proto::NodeProto &node,
     return true;
   };
   if (neutralOf(op) && use.index == 0) {
-    fillSafely();
+    fillSafely(0, selection.boundedDim);
     reduceBounded(node, selection, operands[0], scope);
     return true;
   }
   std::optional<int64_t> dim = use.find();
   if (!dim || node.output_size() != 1 || !node.domain().empty())
     return refuse();
-  fillSafely();
+  for (unsigned index = 0; index < inputs.size(); ++index)
+    if (isElementwise(op) && inputs[index]->kind == ImportedValue::Tensor)
+      fillSafely(index, use.alignDim(index, *dim));
   ImportedValue *result = repeat();
   define(node.output(0), markBounded(result, selection, *dim, node, scope),
          scope);

@@ -269,6 +269,18 @@ void GraphImporter::importBoundedLoop(const proto::NodeProto &node,
                              "not make are zeros";
 }
 
+// Whether the loop's body hands on the condition that it is given, as that of
+// Range does: nothing but the number of rounds ends it.
+static bool keepsCondition(const proto::GraphProto &body) {
+  std::string name = body.output(0).name();
+  for (int i = body.node_size() - 1; i >= 0; --i)
+    if (const proto::NodeProto &node = body.node(i);
+        node.op_type() == "Identity" && node.domain().empty() &&
+        node.output(0) == name)
+      name = node.input(0);
+  return name == body.input(1).name();
+}
+
 void GraphImporter::importLoop(const proto::NodeProto &node,
                                const Outputs &inputs, Scope &scope) {
   const proto::GraphProto &body = getBody(node);
@@ -298,6 +310,8 @@ void GraphImporter::importLoop(const proto::NodeProto &node,
   int64_t rounds =
       inputs[0]->constant ? inputs[0]->constant->getInt(0) : kMaxRounds + 1;
   bool goesOn = !inputs[1]->constant || inputs[1]->constant->getInt(0);
+  if (goesOn && rounds > kMaxRounds && keepsCondition(body))
+    return refuse("goes on for more than 16,384 rounds");
   Outputs state(inputs.begin() + 2, inputs.begin() + 2 + carried);
   std::vector<Outputs> collected(body.output_size() - 1 - carried);
   for (int64_t round = 0; goesOn && round < rounds; ++round) {

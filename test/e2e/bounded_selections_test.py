@@ -169,6 +169,7 @@ class BoundedSelections(ZcTest):
                  node("Expand", ["total", "whole"], "y")]
         stored = STORED | {"s": np.float32([1]), "edge": np.float32([1]),
                            "half": np.float32([-0.5]),
+                           "nil": np.float32([0]),
                            "whole": np.array([x.size])}
         model = make_model(nodes, {"x": x}, FLOAT, [x.size], stored)
         onnx.save(model, self.folder / "m.onnx")
@@ -223,6 +224,10 @@ class BoundedSelections(ZcTest):
             "Reciprocal": [node("Reciprocal", ["scaled"], "terms")],
             "Div": [node("Div", ["edge", "scaled"], "terms")],
             "Pow": [node("Pow", ["scaled", "half"], "terms")],
+            # A base below 0 has no logarithm, and 0 divides nothing, though all
+            # places share them.
+            "Pow by": [node("Pow", ["half", "scaled"], "terms")],
+            "Div by 0": [node("Div", ["scaled", "nil"], "terms")],
             "rest": [node("Sub", ["edge", "scaled"], "rest"),
                      node("Log", ["rest"], "terms")]}
         for name, function in functions.items():

@@ -102,13 +102,14 @@ class Growth(Hostile):
 
     def test_constants_without_end(self):
         """24 tables of 16 million numbers and their squares, 6 GiB: those
-        that have no room are left to run time, where Range is refused."""
+        that have no room are left to run time, where Range is a loop of too many
+        rounds."""
         count, size = 24, 1 << 24
         lines = "".join(f" r{i} = Range (z, n, one)\n s{i} = Mul (r{i}, r{i})\n"
                         f" t{i} = ReduceMax <keepdims = 0> (s{i})\n"
                         for i in range(count))
         tail = "".join(f" u{i + 1} = Add (u{i}, t{i})\n" for i in range(count))
-        self.refuse(["goes on by a value that is not known"], self.model(
+        self.refuse(["goes on for more than 16,384 rounds"], self.model(
             "m (float[2] x) => (float[2] y) {\n"
             " z = Constant <value = float {0}> ()\n"
             f" n = Constant <value = float {{{size}}}> ()\n"
@@ -227,6 +228,23 @@ class Temporary(ZcTest):
                 resource.RLIMIT_AS, (limit, limit)))
         self.assertEqual(code, 1, err)
         self.assertRegex(out, "fail .*out of memory")
+
+    def test_a_large_diagonal(self):
+        """40,000,000,000 elements are not made, only to find that they are too
+        many."""
+        nodes = ("zero = Constant <value = int64[1] {0}> ()\n"
+                 "one = Constant <value = int64[1] {1}> ()\n"
+                 "first = Slice (x, zero, one)\n"
+                 "shape = Constant <value = int64[2] {200000, 200000}> ()\n"
+                 "wide = Expand (first, shape)\n e = EyeLike (wide)\n"
+                 "t = ReduceSum <keepdims = 0> (e)\n y = Add (x, t)")
+        limit = 6 << 30  # little of which is ever used
+        code, _, err = self.run_zc(
+            "compile", self.case(nodes) / "model.onnx", "--mode", "infer", "-o",
+            self.folder / "m.zca", preexec_fn=lambda: resource.setrlimit(
+                resource.RLIMIT_AS, (limit, limit)))
+        self.assertEqual(code, 1, err)
+        self.assertRegex(err, r"not supported:\s+EyeLike")
 
     def test_verify(self):
         folder = self.case("y = Relu (x)")

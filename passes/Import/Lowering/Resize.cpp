@@ -18,6 +18,8 @@ namespace {
 struct Resizing {
   int64_t dim, from, to;
   double scale;
+  /// Whether the scale is to / from, and no number of its own.
+  bool isOfSizes;
   double begin = 0, end = 1;
 };
 } // namespace
@@ -136,7 +138,7 @@ static FailureOr<SmallVector<Resizing>> readResizings(NodeContext &context) {
       scale = (*scales)[index];
     else if (common)
       scale = *common;
-    resizings.push_back({dim, from, to, scale});
+    resizings.push_back({dim, from, to, scale, scales->empty() && !common});
   }
   if (context.node.getString("coordinate_transformation_mode", "") == kCrop &&
       failed(readCrop(context, resizings)))
@@ -150,39 +152,72 @@ static FailureOr<SmallVector<Resizing>> readResizings(NodeContext &context) {
 
 // --- Coordinates -----------------------------------------------------------
 
-// Where element `at` of the result lies in the input: in single precision and
-// in ONNX Runtime's order, for where two elements are as near, rounding decides
-// which of them a nearest one copies.
-static float originalCoordinate(StringRef mode, const Resizing &resizing,
-                                int64_t element) {
-  const float at = element, scale = resizing.scale, from = resizing.from,
-              to = resizing.to;
-  const float halfPixel = (at + 0.5f) / scale - 0.5f;
-  if (mode == "asymmetric")
-    return at / scale;
-  // The corners are those of the result, as in PyTorch and ONNX Runtime; ONNX's
-  // own reference divides by scale times size, which may be no whole number.
-  if (mode == "align_corners")
-    return to == 1 ? 0 : at * (from - 1) / (to - 1);
-  if (mode == "tf_half_pixel_for_nn")
-    return (at + 0.5f) / scale;
-  if (mode == kCrop) {
-    const float begin = resizing.begin, end = resizing.end;
-    return to == 1 ? 0.5f * (begin + end) * (from - 1)
-                   : begin * (from - 1) +
-                         at * (end - begin) * (from - 1) / (to - 1);
-  }
-  if (mode == "pytorch_half_pixel")
-    return to > 1 ? halfPixel : 0;
-  if (mode == "half_pixel_symmetric") {
-    // There the sum is of double precision.
-    const float offset = from / 2 * (1 - to / (scale * from));
-    return offset + (at + 0.5) / scale - 0.5;
-  }
-  return halfPixel;
+// Where two elements are as near, rounding decides which of them a nearest one
+// copies; so all of it is done in the order and precision of those who write
+// such models.
+
+// How far into the input `elements` of the result reach. PyTorch, whose
+// exporter writes sizes, multiplies by their ratio, and so does zc. 14 rows of
+// which 2 are taken are then 7 apart; ONNX Runtime divides by the rounded scale
+// 0.14285715, and takes the sixth. Where the file itself has a scale, it is of
+// single precision already, and zc divides by it as ONNX Runtime: PyTorch has
+// multiplied by the inverse of a more precise one, which is in no file.
+static float reachInput(const Resizing &resizing, float elements) {
+  return resizing.isOfSizes
+             ? elements * (static_cast<float>(resizing.from) / resizing.to)
+             : elements / static_cast<float>(resizing.scale);
 }
 
-static int64_t nearest(StringRef mode, float coordinate) {
+// The corners are those of the result, as in PyTorch and ONNX Runtime; ONNX's
+// own reference divides by scale times size, which may be no whole number. An
+// interpolated coordinate is as in PyTorch, which copies no nearest elements
+// this way; of those the division last leaves whole numbers whole.
+static float alignCorners(const Resizing &resizing, float at, bool copies) {
+  const float last = resizing.from - 1, steps = resizing.to - 1;
+  if (steps == 0)
+    return 0;
+  return copies ? at * last / steps : at * (last / steps);
+}
+
+static float cropCoordinate(const Resizing &resizing, float at) {
+  const float begin = resizing.begin, end = resizing.end;
+  const float last = resizing.from - 1, steps = resizing.to - 1;
+  return steps == 0 ? 0.5f * (begin + end) * last
+                    : begin * last + at * (end - begin) * last / steps;
+}
+
+// The result lies in the middle of the input also where the scale times the
+// input's size is no whole number, as that of sizes always is. ONNX Runtime
+// adds in double precision here.
+static float symmetricCoordinate(const Resizing &resizing, float at) {
+  const float scale = resizing.scale, from = resizing.from, to = resizing.to;
+  const float offset = from / 2 * (1 - to / (scale * from));
+  return offset + (at + 0.5) / scale - 0.5;
+}
+
+// Where element `at` of the result lies in the input; `copies`: the nearest one
+// is copied.
+static double originalCoordinate(StringRef mode, const Resizing &resizing,
+                                 float at, bool copies) {
+  if (mode == "asymmetric")
+    return reachInput(resizing, at);
+  if (mode == "align_corners")
+    return alignCorners(resizing, at, copies);
+  if (mode == kCrop)
+    return cropCoordinate(resizing, at);
+  // PyTorch rounds before it takes half an element off, and nothing is rounded
+  // after it.
+  const double middle = reachInput(resizing, at + 0.5f);
+  if (mode == "tf_half_pixel_for_nn")
+    return middle;
+  if (mode == "pytorch_half_pixel" && resizing.to <= 1)
+    return 0;
+  if (mode == "half_pixel_symmetric" && !resizing.isOfSizes)
+    return symmetricCoordinate(resizing, at);
+  return middle - 0.5;
+}
+
+static int64_t nearest(StringRef mode, double coordinate) {
   if (mode == "floor")
     return std::floor(coordinate);
   if (mode == "ceil")
@@ -256,8 +291,9 @@ static Value resizeNearest(NodeContext &context, Value x,
   SmallVector<int64_t> sources;
   for (int64_t at = 0; at < resizing.to; ++at)
     sources.push_back(std::clamp<int64_t>(
-        nearest(rounding, originalCoordinate(coordinates, resizing, at)), 0,
-        resizing.from - 1));
+        nearest(rounding, originalCoordinate(coordinates, resizing, at,
+                                             /*copies=*/true)),
+        0, resizing.from - 1));
   int64_t times = resizing.to / resizing.from;
   bool repeats = times * resizing.from == resizing.to;
   for (int64_t at = 0; at < resizing.to && repeats; ++at)
@@ -271,9 +307,10 @@ static Value resizeByWeights(NodeContext &context, Value x,
   TensorBuilder &build = context.build;
   SmallVector<double> matrix;
   for (int64_t at = 0; at < resizing.to; ++at)
-    llvm::append_range(
-        matrix, weightsOf(context, resizing,
-                          originalCoordinate(coordinates, resizing, at)));
+    llvm::append_range(matrix,
+                       weightsOf(context, resizing,
+                                 originalCoordinate(coordinates, resizing, at,
+                                                    /*copies=*/false)));
   Value weights = build.floats(
       RankedTensorType::get({resizing.to, resizing.from}, elementTypeOf(x)),
       matrix);
@@ -296,7 +333,7 @@ static Value extrapolate(NodeContext &context, Value x,
   for (const Resizing &resizing : resizings) {
     SmallVector<bool> isInside;
     for (int64_t at = 0; at < resizing.to; ++at) {
-      double place = originalCoordinate(kCrop, resizing, at);
+      double place = cropCoordinate(resizing, at);
       isInside.push_back(place >= 0 && place <= resizing.from - 1);
     }
     if (!llvm::is_contained(isInside, false))
