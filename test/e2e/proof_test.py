@@ -313,6 +313,14 @@ class CommandLine(ZcTest):
                 self.assertTrue(line, said)
                 self.assertLess(float(line[2]), 1e-12)
 
+    def test_rules_of_large_ops(self):
+        """Anchors of several images in one tensor keep these large: a few
+        elements stand for all."""
+        said = self.zc("compile", Fixture("ssd").model, "--loss", "none",
+                       "--mesh", "dp=2", "-o", self.folder / "out.zca")
+        self.assertIn("verified: ops are divided as their formulas allow", said)
+        self.assertNotIn("not verified how", said)
+
     def test_statistics_of_each_rank(self):
         said = self.compile("cnn", "--mesh", "dp=2", "--batchnorm-stats",
                             "local", "--verify", "deep")
