@@ -368,8 +368,7 @@ static void addOutputOptions(CLI::App &command, CompileArguments &arguments) {
           "one of one rank does: both run in the interpreter, and all tensors "
           "that they write are compared; on: for several ranks, beside the "
           "compilation, where that takes at most a tenth of its processor "
-          "time, "
-          "or a quarter of a second; "
+          "time, or a quarter of a second; "
           "deep: in any case, with fusion, recomputation and offloading too")
       ->check(CLI::IsMember({"on", "deep", "off"}));
   command

@@ -183,6 +183,22 @@ static void openCollectives(ModuleOp module) {
   }
 }
 
+/// The interpreter knows versions of a state by how old they are, and needs no
+/// states for them.
+static void joinVersions(ModuleOp module) {
+  SmallVector<train::StateOp> versions;
+  module.walk([&](train::StateOp state) {
+    if (train::isVersionOfOther(state))
+      versions.push_back(state);
+  });
+  for (train::StateOp version : versions) {
+    auto parent = version->getParentOfType<ModuleOp>();
+    auto of = version->getAttrOfType<FlatSymbolRefAttr>(train::kVersionOfAttr);
+    (void)SymbolTable::replaceAllSymbolUses(version, of.getAttr(), parent);
+    version.erase();
+  }
+}
+
 namespace {
 class Proof {
 public:
@@ -386,12 +402,17 @@ private:
     if (failed(exemptFromDecay(*forward, divided.noWeightDecay)) ||
         failed(applyGroups(*forward, divided.groups)))
       return failure();
+    // An expression may match none of the states that stay.
+    for (CompileOptions *options : {&divided, &whole}) {
+      options->noWeightDecay.clear();
+      options->groups.clear();
+    }
     llvm::StringMap<std::string> ofStates;
     for (StringRef each : divided.shard) {
       const auto [name, dims] = each.rsplit('=');
       ofStates[name] = dims.str();
     }
-    found.equalLayers = dropEqualBlocks(program, countLayersToKeep(), ofStates);
+    found.equal = dropEqualBlocks(program, countLayersToKeep(), ofStates);
     llvm::erase_if(divided.shard, [&](StringRef each) {
       return !forward->lookupSymbol(each.rsplit('=').first);
     });
@@ -435,6 +456,7 @@ private:
       return {};
     }
     openCollectives(phases.getModule());
+    joinVersions(phases.getModule());
     return phases.takeModule();
   }
 

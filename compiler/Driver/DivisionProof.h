@@ -5,6 +5,7 @@
 #include "compiler/Driver/Options.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "passes/Proof/EqualBlocks.h"
 
 #include <string>
 #include <vector>
@@ -25,8 +26,8 @@ struct ProofReport {
   int64_t steps = 0;          // that were trained
   bool hasCompressed = false; // and one that sends compressed momentum
   int64_t ranks = 0;
-  int64_t equalLayers = 0; // left out: others that are alike stand for them
-  int64_t rules = 0;       // kinds of ops whose sharding rule is proven
+  EqualBlockCount equal; // left out: others that are alike stand for them
+  int64_t rules = 0;     // kinds of ops whose sharding rule is proven
   /// Kinds of ops whose rule could not be, by their names.
   std::vector<std::string> openRules;
   double worst = 0; // of all tensors, relative to its largest element
@@ -37,18 +38,18 @@ std::vector<std::string> listDivisions(mlir::ModuleOp module);
 
 /// Compiles the forward of train ops twice on small dims (--zc-shrink-dims),
 /// with few of its layers that are alike (--zc-drop-equal-blocks) unless the
-/// proof is deep: as
-/// `options` divide it, on a mesh of few ranks where theirs has many, and for
-/// one rank without ZeRO. Proves the sharding rule of each kind of op
-/// (compiler/Interpreter/RuleProof.h). Trains both programs in the interpreter,
-/// in double precision, for two steps (one, where two are too many operations),
-/// from the same random states and samples; compares all that they write.
-/// Numbers of 16 bits are not rounded. Where steps behind a warm-up compress
-/// what ranks send, compares such a step with the same of one rank that has the
-/// others' rows as a dim of its tensors (SimulatedRanks.h). It covers the
-/// passes that divide a program (tensor, sequence and expert parallelism, ZeRO,
-/// stages, and the collectives between them); with --verify deep also fusion,
-/// recomputation and what else is decided before values become buffers.
+/// proof is deep: as `options` divide it, on a mesh of few ranks where theirs
+/// has many, and for one rank without ZeRO. Proves the sharding rule of each
+/// kind of op (compiler/Interpreter/RuleProof.h). Trains both programs in the
+/// interpreter, in double precision, for two steps (one, where two are too many
+/// operations), from the same random states and samples; compares all that they
+/// write. Numbers of 16 bits are not rounded. Where steps behind a warm-up
+/// compress what ranks send, compares such a step with the same of one rank
+/// that has the others' rows as a dim of its tensors (SimulatedRanks.h). It
+/// covers the passes that divide a program (tensor, sequence and expert
+/// parallelism, ZeRO, stages, and the collectives between them); with --verify
+/// deep also fusion, recomputation and what else is decided before values
+/// become buffers.
 ///
 /// `divisions`: of the user's program, which the small one takes over.
 ProofReport proveDivision(mlir::OwningOpRef<mlir::ModuleOp> forward,

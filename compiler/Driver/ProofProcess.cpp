@@ -29,7 +29,8 @@ static std::string print(const ProofReport &report) {
                          {"steps", report.steps},
                          {"hasCompressed", report.hasCompressed},
                          {"ranks", report.ranks},
-                         {"equalLayers", report.equalLayers},
+                         {"equalBlocks", report.equal.blocks},
+                         {"equalParameters", report.equal.parameters},
                          {"rules", report.rules},
                          {"openRules", std::move(open)},
                          {"worst", report.worst}});
@@ -52,7 +53,8 @@ static bool parse(const std::string &text, ProofReport &report) {
   report.steps = object->getInteger("steps").value_or(0);
   report.hasCompressed = object->getBoolean("hasCompressed").value_or(false);
   report.ranks = object->getInteger("ranks").value_or(0);
-  report.equalLayers = object->getInteger("equalLayers").value_or(0);
+  report.equal.blocks = object->getInteger("equalBlocks").value_or(0);
+  report.equal.parameters = object->getInteger("equalParameters").value_or(0);
   report.rules = object->getInteger("rules").value_or(0);
   report.worst = object->getNumber("worst").value_or(0);
   for (const llvm::json::Value &name : *object->getArray("openRules"))

@@ -204,10 +204,11 @@ static std::string listNames(ArrayRef<std::string> names, bool all) {
   return llvm::join(parts, ", ") + "; -v names all";
 }
 
+static const char *plural(uint64_t count) { return count == 1 ? "" : "s"; }
+
 static void printParameters(const Summary &summary,
                             const CompileOptions &options,
                             llvm::raw_ostream &os) {
-  auto plural = [](uint64_t count) { return count == 1 ? "" : "s"; };
   const bool isPart = !summary.untrained.empty() || !summary.unreached.empty();
   os << llvm::formatv("zc: trains {0:N}", summary.trainedElements);
   if (isPart)
@@ -252,11 +253,13 @@ void zc::printProof(const ProofReport &report, llvm::raw_ostream &os) {
         report.steps == 1 ? "a step" : llvm::utostr(report.steps) + " steps",
         report.hasCompressed ? " and of one behind the warm-up" : "",
         report.worst,
-        report.equalLayers == 0
+        report.equal.blocks == 0
             ? ""
-            : llvm::formatv("; {0} layers that are equal to others were left "
-                            "out",
-                            report.equalLayers)
+            : llvm::formatv("; {0} block{1} of layers ({2} parameter tensor{3})"
+                            ", equal to others, left out",
+                            report.equal.blocks, plural(report.equal.blocks),
+                            report.equal.parameters,
+                            plural(report.equal.parameters))
                   .str());
   else
     os << "zc: note: not verified that " << who << ": " << report.why << '\n';

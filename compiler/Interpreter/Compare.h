@@ -15,7 +15,8 @@ struct Difference {
 };
 
 /// How much of a difference may be rounding. The programs compute in double
-/// precision, but passes write constants (1 / 196, an epsilon) in float32, and
+/// precision, in which float32 constants for fractions such as 1 / 36 are exact
+/// (Precision::Wide); but other constants that passes write are of float32, and
 /// a deep model multiplies a last digit: where a tensor is further off than
 /// `limit`, the undivided module is trained once more, from values changed by
 /// up to float32's last digit. Up to `factor` times what that changes, but

@@ -2,6 +2,7 @@
 #include "compiler/Interpreter/Interpreter.h"
 
 #include "compiler/Interpreter/Bindings.h"
+#include "compiler/Interpreter/Fractions.h"
 #include "compiler/Interpreter/OpKernel.h"
 #include "compiler/Interpreter/Turns.h"
 #include "passes/Analysis/Messages.h"
@@ -171,6 +172,9 @@ Interpreter::Implementation::runConstant(train::ConstantOp op,
   std::optional<Tensor> value = tensorOf(op.getValue());
   if (!value)
     return op.emitOpError("has a value that the interpreter cannot read");
+  if (precision == Precision::Wide && op.getType().getElementType().isF32())
+    for (double &number : value->floats)
+      number = fractionOf(number);
   environment[op.getResult()] = fromTensor(*value);
   return success();
 }

@@ -20,8 +20,9 @@ namespace zc::interpreter {
 
 /// How results are rounded: Double leaves every float a double, Single rounds
 /// every one to 32 bits. Both round to 16 bits where the program does; Wide is
-/// Double without that. Exact: floats are numbers modulo a prime, in the
-/// integers of slots (Field.h), and nothing is rounded.
+/// Double without that, in which constants of 32 bits that are nearest to
+/// fractions of small numbers (1 / 36) are these. Exact: floats are numbers
+/// modulo a prime, in the integers of slots (Field.h), and nothing is rounded.
 enum class Precision { Double, Single, Wide, Exact };
 
 /// A scalar. Integers are sign-extended from their type's width, but those of

@@ -2,6 +2,7 @@
 #include "compiler/Interpreter/ProgramCompiler.h"
 
 #include "compiler/Interpreter/Field.h"
+#include "compiler/Interpreter/Fractions.h"
 #include "compiler/Interpreter/Nodes.h"
 #include "compiler/Interpreter/ScalarOps.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -207,6 +208,8 @@ LogicalResult ProgramCompiler::compileConstant(arith::ConstantOp op) {
   Slot value;
   if (auto number = dyn_cast<FloatAttr>(op.getValue())) {
     value.f = number.getValueAsDouble();
+    if (precision == Precision::Wide && number.getType().isF32())
+      value.f = fractionOf(value.f);
     if (precision == Precision::Single)
       value.f = static_cast<float>(value.f);
     if (precision == Precision::Exact)

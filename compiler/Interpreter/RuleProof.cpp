@@ -1,6 +1,7 @@
 //===- RuleProof.cpp - whether sharding rules hold ------------------------===//
 #include "compiler/Interpreter/RuleProof.h"
 
+#include "compiler/Interpreter/FewElements.h"
 #include "compiler/Interpreter/Field.h"
 #include "compiler/Interpreter/LeastWindow.h"
 #include "dialects/Interfaces/OpInterfaces.h"
@@ -470,9 +471,18 @@ const RuleVerdict *RuleProver::prove(Operation *op, double mostOperations) {
                                        : std::vector{int64_t(ofKinds.size())};
   auto entry = verdicts.find(key);
   if (entry == verdicts.end()) {
-    if (countOperations(op) > mostOperations)
-      return nullptr;
-    entry = verdicts.emplace(key, prove(op, rule)).first;
+    OwningOpRef<ModuleOp> few;
+    if (countOperations(op) > mostOperations) {
+      few = makeFewElements(op);
+      if (!few)
+        return nullptr;
+      op = &few->getBody()->front();
+    }
+    entry = verdicts
+                .emplace(
+                    key,
+                    prove(op, cast<ShardableOpInterface>(op).getShardingRule()))
+                .first;
   }
   return known->second = &entry->second;
 }

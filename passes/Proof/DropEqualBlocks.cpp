@@ -25,7 +25,7 @@ struct DropEqualBlocks : public impl::DropEqualBlocksPassBase<DropEqualBlocks> {
       const auto [name, division] = each.rsplit('=');
       ofStates[name] = division.str();
     }
-    numBlocks += dropEqualBlocks(program, keep, ofStates);
+    numBlocks += dropEqualBlocks(program, keep, ofStates).blocks;
   }
 };
 

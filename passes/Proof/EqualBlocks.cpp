@@ -239,9 +239,10 @@ std::optional<EqualBlocks> EqualBlockFinder::find(int64_t keep) {
 }
 
 /// Leaves out blocks behind the first `keep`, with their states: what read the
-/// last one reads the last that stays.
-static void drop(func::FuncOp program, const EqualBlocks &blocks, int64_t keep,
-                 ArrayRef<Operation *> ops) {
+/// last one reads the last that stays. Returns how many of the states are
+/// parameters.
+static int64_t drop(func::FuncOp program, const EqualBlocks &blocks,
+                    int64_t keep, ArrayRef<Operation *> ops) {
   const int64_t dropped = blocks.begin + keep * blocks.period;
   const int64_t last = blocks.end() - blocks.period;
   for (int64_t i = 0; i < blocks.period; ++i) {
@@ -256,25 +257,28 @@ static void drop(func::FuncOp program, const EqualBlocks &blocks, int64_t keep,
     ops[i]->erase();
   }
   llvm::BitVector unused(program.getNumArguments());
+  int64_t parameters = 0;
   for (BlockArgument argument : program.getArguments())
     if (StateOp state = findState(argument);
         state && argument.use_empty() && states.contains(state)) {
       unused.set(argument.getArgNumber());
+      parameters += state.getKind() == kParameter;
       state.erase();
     }
   (void)program.eraseArguments(unused);
+  return parameters;
 }
 
-int64_t dropEqualBlocks(func::FuncOp program, int64_t keep,
-                        const llvm::StringMap<std::string> &divisions) {
-  int64_t dropped = 0;
+EqualBlockCount dropEqualBlocks(func::FuncOp program, int64_t keep,
+                                const llvm::StringMap<std::string> &divisions) {
+  EqualBlockCount dropped;
   while (true) {
     EqualBlockFinder finder(program, divisions);
     const std::optional<EqualBlocks> blocks = finder.find(keep);
     if (!blocks)
       return dropped;
-    drop(program, *blocks, keep, finder.getOps());
-    dropped += blocks->count - keep;
+    dropped.parameters += drop(program, *blocks, keep, finder.getOps());
+    dropped.blocks += blocks->count - keep;
   }
 }
 

@@ -10,6 +10,12 @@
 
 namespace zc {
 
+/// How much was left out.
+struct EqualBlockCount {
+  int64_t blocks = 0;
+  int64_t parameters = 0; // tensors
+};
+
 /// Finds layers that are alike: blocks of the same ops one behind the other,
 /// each of which computes of the one before it what that computes of its
 /// predecessor, with states of its own that are alike. Leaves out all but
@@ -17,9 +23,10 @@ namespace zc {
 /// with one layer what it does with an equal one.
 ///
 /// `divisions`: texts by names of states; states of different texts are not
-/// alike. Returns how many blocks it has left out.
-int64_t dropEqualBlocks(mlir::func::FuncOp program, int64_t keep,
-                        const llvm::StringMap<std::string> &divisions);
+/// alike. A block may be several layers, where every other one is divided
+/// otherwise.
+EqualBlockCount dropEqualBlocks(mlir::func::FuncOp program, int64_t keep,
+                                const llvm::StringMap<std::string> &divisions);
 
 } // namespace zc
 

@@ -77,9 +77,10 @@ void ProgramAtoms::visit(Operation *op) {
   if (isa<ConstantOp, IotaOp>(op))
     return;
   visitRule(op);
-  if (takesAnySize(op))
-    tieEqualSizes(op);
   TypeSwitch<Operation *>(op)
+      .Case([&](AttentionOp attention) { tieEqualSizes(attention); })
+      .Case<LayerNormOp, SoftmaxOp, BatchNormTrainingOp, BatchNormOp>(
+          [&](auto op) { tieNormDims(op); })
       .Case([&](SliceOp slice) { visitSlice(slice); })
       .Case([&](SplitOp split) {
         visitParts(split.getInput(), split.getResults(), split.getDim());
@@ -140,6 +141,23 @@ void ProgramAtoms::visitRule(Operation *op) {
     visitDims(operand, ofDims);
   for (auto [result, ofDims] : llvm::zip(op->getResults(), rule.resultDims))
     visitDims(result, ofDims);
+}
+
+/// The result has the input's dims, and a layer norm's scale and bias its last
+/// ones. That other dims have one size, as samples and rows of an image may,
+/// says nothing.
+void ProgramAtoms::tieNormDims(Operation *op) {
+  Value input = op->getOperand(0);
+  const int64_t rank = typeOf(input).getRank();
+  auto tieLast = [&](Value value) {
+    const int64_t first = rank - typeOf(value).getRank();
+    for (int64_t dim = first; dim < rank; ++dim)
+      atoms.unify({atomOf(input, dim)}, {atomOf(value, dim - first)});
+  };
+  tieLast(op->getResult(0));
+  if (isa<LayerNormOp>(op))
+    for (Value operand : op->getOperands().drop_front())
+      tieLast(operand);
 }
 
 /// Whole dims of equal sizes are one dim, or no harm is done.

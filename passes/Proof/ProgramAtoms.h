@@ -44,6 +44,7 @@ private:
   void visitConcat(train::ConcatOp op);
   void visitParts(mlir::Value whole, mlir::ValueRange parts, int64_t dim);
   void tieEqualSizes(mlir::Operation *op);
+  void tieNormDims(mlir::Operation *op);
   void keepTable(train::GatherOp op);
   void tieBlock(mlir::Value whole, mlir::Value part, int64_t dim);
   DimAtoms::Product productOf(mlir::Value value);

@@ -40,13 +40,18 @@ public:
            ArrayRef<int64_t> ofSamples)
       : program(program), block(program.getBody().front()), atoms(program) {
     SizeChooser chooser;
-    SmallVector<int64_t> all(divisors);
-    llvm::append_range(all, ofSamples);
-    const DenseSet<int> samples = findSamples();
-    Sums sums(atoms.getAtoms(), atoms.getSums());
-    shrinkImages(atoms.getAtoms(), atoms.getSlides(), divisors);
+    Divisors wanted = {SmallVector<int64_t>(divisors),
+                       SmallVector<int64_t>(divisors), findSamples()};
+    llvm::append_range(wanted.ofSamples, ofSamples);
+    SmallVector<int> slidOver;
+    for (const Slide &slide : atoms.getSlides())
+      slidOver.append({slide.image, slide.places});
+    Sums sums(atoms.getAtoms(), atoms.getSums(), slidOver);
+    shrinkImages(atoms.getAtoms(), atoms.getSlides(), wanted);
     atoms.getAtoms().resize([&](int atom, int64_t size) {
-      return chooser.choose(size, samples.contains(atom) ? all : divisors);
+      return chooser.choose(size, wanted.samples.contains(atom)
+                                      ? wanted.ofSamples
+                                      : wanted.ofAll);
     });
     sums.addUp();
   }

@@ -10,6 +10,9 @@
 
 namespace zc {
 
+/// Elements of an image along a dim.
+static constexpr int64_t kLargestTried = 4096;
+
 /// Sizes of leaves.
 using Sizes = std::map<int, int64_t>;
 
@@ -67,25 +70,32 @@ follow(DimAtoms &atoms, const std::vector<LeafSlide> &slides, int64_t most) {
   return sizes;
 }
 
-/// Whether what no other window slides over divides as before.
+/// Whether samples, and what no other window slides over, divide as before.
 static bool areDivisible(DimAtoms &atoms, const std::vector<LeafSlide> &slides,
-                         const Sizes &sizes, llvm::ArrayRef<int64_t> divisors) {
+                         const Sizes &sizes, const Divisors &divisors) {
   std::set<int> images;
   for (const LeafSlide &each : slides)
     images.insert(each.image);
   return llvm::all_of(sizes, [&](const auto &entry) {
     auto [leaf, size] = entry;
-    return images.count(leaf) || llvm::all_of(divisors, [&](int64_t divisor) {
-             return atoms.oldSizeOf(leaf) % divisor != 0 || size % divisor == 0;
-           });
+    const bool isSamples = divisors.samples.contains(leaf);
+    if (images.count(leaf) && !isSamples)
+      return true;
+    const int64_t old = atoms.oldSizeOf(leaf), now = size;
+    return llvm::all_of(isSamples ? divisors.ofSamples : divisors.ofAll,
+                        [&](int64_t divisor) {
+                          return old % divisor != 0 || now % divisor == 0;
+                        });
   });
 }
 
 void shrinkImages(DimAtoms &atoms, const std::vector<Slide> &slides,
-                  llvm::ArrayRef<int64_t> divisors) {
+                  const Divisors &divisors) {
   int64_t largest = 0;
   for (const Slide &slide : slides)
     largest = std::max(largest, atoms.oldSizeOf(slide.image));
+  // An interpreter does not train on larger ones in a proof's time.
+  largest = std::min(largest, kLargestTried);
   if (auto leaves = findLeaves(atoms, slides))
     for (int64_t most = 2; most < largest; ++most)
       if (auto sizes = follow(atoms, *leaves, most);

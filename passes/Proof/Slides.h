@@ -3,6 +3,7 @@
 #define ZC_PASSES_PROOF_SLIDES_H
 
 #include "passes/Proof/DimAtoms.h"
+#include "llvm/ADT/DenseSet.h"
 
 #include <vector>
 
@@ -20,12 +21,20 @@ struct Slide {
   int64_t countPlaces(int64_t size) const;
 };
 
+/// The numbers that dims must be divided by as before: dims that count samples
+/// (leaves of atoms) by those `ofSamples`, others by `ofAll`.
+struct Divisors {
+  llvm::SmallVector<int64_t> ofAll, ofSamples;
+  llvm::DenseSet<int> samples;
+};
+
 /// Gives the images of a program the least sizes of which every window has at
 /// least two places, where it had as many. `divisors` divide what the last
-/// windows leave if they did before. Where there are no such sizes, as where
-/// data depend on one, all stay. `slides`: in the program's order.
+/// windows leave, and what counts samples, if they did before. Where there are
+/// no such sizes, as where data depend on one, all stay. `slides`: in the
+/// program's order.
 void shrinkImages(DimAtoms &atoms, const std::vector<Slide> &slides,
-                  llvm::ArrayRef<int64_t> divisors);
+                  const Divisors &divisors);
 
 } // namespace zc
 

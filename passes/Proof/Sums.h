@@ -15,18 +15,22 @@ struct Sum {
 };
 
 /// Holds wholes back from being resized, and gives them the sizes of their
-/// parts once these are known. A whole that is a product, or that consists of
-/// its parts in two ways, keeps its size, and so do its parts.
+/// parts once these are known. A whole that is a product, that consists of its
+/// parts in two ways or over which windows slide keeps its size, and so do its
+/// parts.
 class Sums {
 public:
-  Sums(DimAtoms &atoms, const std::vector<Sum> &sums);
+  /// `sums`: in the program's order. `slidOver`: atoms of dims over which
+  /// windows slide, or of their places.
+  Sums(DimAtoms &atoms, const std::vector<Sum> &sums,
+       llvm::ArrayRef<int> slidOver);
 
-  /// In the program's order: parts may be wholes themselves.
+  /// Gives each whole that is held the size of its parts together.
   void addUp();
 
 private:
   DimAtoms &atoms;
-  std::vector<const Sum *> held;
+  std::vector<const Sum *> held; // in the program's order
 };
 
 } // namespace zc

@@ -262,12 +262,14 @@ class CommandLine(ZcTest):
         for options in (["--schedule", "2bw", "--accumulate", "2"],
                         ["--schedule", "stash"],
                         ["--schedule", "stash", "--vertical-sync"]):
-            with self.subTest(options=options):
-                said = self.compile("mlp", "--dim", "batch=32", "--mesh",
-                                    "pp=2", *options, "--optimizer", "sgd")
-                self.assertRegex(said, "zc: verified: on small dims 2 ranks "
-                                 "train as one does, in all .* tensors of 3 "
-                                 "steps")
+            options += ["--optimizer", "sgd"]
+            for how in ("on", "deep"):
+                with self.subTest(options=options, verify=how):
+                    said = self.compile("mlp", "--dim", "batch=32", "--mesh",
+                                        "pp=2", *options, "--verify", how)
+                    self.assertRegex(said, "zc: verified: on small dims 2 "
+                                     "ranks train as one does, in all .* "
+                                     "tensors of 3 steps")
 
     def test_says_why_not(self):
         """A window of 384 elements keeps its image large, which takes too
@@ -297,6 +299,27 @@ class CommandLine(ZcTest):
         self.assertRegex(said, "note: not verified that 2 ranks train as one "
                          r"does: it would take \d+ million operations")
         self.assertIn("zc: wrote", said)
+
+    def test_as_many_samples_as_rows(self):
+        """The fixtures' batch is 8, and so are rows, columns and channels of
+        some images. Means over 4 x 3 x 3 elements do not round."""
+        for name, mesh in (("resnet", "dp=2"), ("mobilenet", "dp=2"),
+                           ("mobilenet", "tp=2")):
+            with self.subTest(model=name, mesh=mesh):
+                said = self.compile(name, "--mesh", mesh)
+                line = re.search(r"verified: on small dims 2 ranks train as "
+                                 r"one does, in all (\d+) tensors of 2 steps "
+                                 r"within (\S+)", said)
+                self.assertTrue(line, said)
+                self.assertLess(float(line[2]), 1e-12)
+
+    def test_rules_of_large_ops(self):
+        """Anchors of several images in one tensor keep these large: a few
+        elements stand for all."""
+        said = self.zc("compile", Fixture("ssd").model, "--loss", "none",
+                       "--mesh", "dp=2", "-o", self.folder / "out.zca")
+        self.assertIn("verified: ops are divided as their formulas allow", said)
+        self.assertNotIn("not verified how", said)
 
     def test_statistics_of_each_rank(self):
         said = self.compile("cnn", "--mesh", "dp=2", "--batchnorm-stats",

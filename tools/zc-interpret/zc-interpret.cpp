@@ -45,6 +45,9 @@ static cl::opt<Precision> precision(
     "precision", cl::init(Precision::Double), cl::cat(category),
     cl::desc("How floats are computed"),
     cl::values(clEnumValN(Precision::Double, "f64", "in double precision"),
+               clEnumValN(Precision::Wide, "wide",
+                          "in double precision, as proofs do: numbers of 16 "
+                          "bits and fractions are not rounded"),
                clEnumValN(Precision::Single, "f32",
                           "rounded to 32 bits after every operation")));
 static cl::opt<std::string>

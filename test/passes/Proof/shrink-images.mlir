@@ -1,7 +1,7 @@
 // RUN: zc-opt %s --split-input-file --zc-shrink-dims=divisors=2 | FileCheck %s
 // Tests images under windows: the least that leave two places everywhere, a
-// skip edge past them, what is flattened, windows that fix a size, and branches
-// of several widths.
+// skip edge past them, what is flattened, windows that fix a size, branches of
+// several widths, sizes that are equal by chance, and unequal parts under one.
 
 train.state @f "parameter" : tensor<6x3x7x7xf32>
 train.state @g "parameter" : tensor<6x6x3x3xf32>
@@ -65,4 +65,57 @@ func.func @forward(%p: tensor<64x32x1x1xf32> {train.state = @p}, %q: tensor<128x
   %2 = train.concat %0, %1, %x {dim = 1 : i64} : (tensor<8x64x28x28xf32>, tensor<8x128x28x28xf32>, tensor<8x32x28x28xf32>) -> tensor<8x224x28x28xf32>
   %3 = train.conv %2, %r {dilations = array<i64: 1, 1>, groups = 1 : i64, pads_high = array<i64: 0, 0>, pads_low = array<i64: 0, 0>, strides = array<i64: 1, 1>} : (tensor<8x224x28x28xf32>, tensor<16x224x1x1xf32>) -> tensor<8x16x28x28xf32>
   return %3 : tensor<8x16x28x28xf32>
+}
+
+// -----
+
+train.state @w "parameter" : tensor<8x8x3x3xf32>
+train.state @s "parameter" : tensor<8xf32>
+train.state @b "parameter" : tensor<8xf32>
+train.state @m "statistic" : tensor<8xf32>
+train.state @v "statistic" : tensor<8xf32>
+// As many samples and channels as rows and columns: they still divide among 2.
+// CHECK-LABEL: func.func @forward
+// CHECK-SAME: tensor<4x4x2x2xf32> {train.batch_dim = 0 : i64, train.input = "x"
+func.func @forward(%w: tensor<8x8x3x3xf32> {train.state = @w}, %s: tensor<8xf32> {train.state = @s}, %b: tensor<8xf32> {train.state = @b}, %m: tensor<8xf32> {train.state = @m}, %v: tensor<8xf32> {train.state = @v}, %x: tensor<8x8x8x8xf32> {train.input = "x", train.batch_dim = 0}) -> tensor<8x8x8x8xf32> {
+  %0 = train.conv %x, %w {dilations = array<i64: 1, 1>, groups = 1 : i64, pads_high = array<i64: 1, 1>, pads_low = array<i64: 1, 1>, strides = array<i64: 1, 1>} : (tensor<8x8x8x8xf32>, tensor<8x8x3x3xf32>) -> tensor<8x8x8x8xf32>
+  // CHECK: train.batch_norm %{{.*}} -> tensor<4x4x2x2xf32>
+  %1 = train.batch_norm %0, %s, %b, %m, %v {channel_dim = 1 : i64, epsilon = 1.000000e-05 : f64} : (tensor<8x8x8x8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<8x8x8x8xf32>
+  %2 = train.softmax %1 {dim = 3 : i64} : (tensor<8x8x8x8xf32>) -> tensor<8x8x8x8xf32>
+  return %2 : tensor<8x8x8x8xf32>
+}
+
+// -----
+
+train.state @w "parameter" : tensor<1x1x3xf32>
+// A window that slides over samples: they divide among 2 as before.
+// CHECK-LABEL: func.func @forward
+// CHECK-SAME: tensor<6x1xf32> {train.batch_dim = 0 : i64, train.input = "x"
+func.func @forward(%w: tensor<1x1x3xf32> {train.state = @w}, %x: tensor<16x1xf32> {train.input = "x", train.batch_dim = 0}) -> tensor<1x1x7xf32> {
+  %0 = train.reshape %x : (tensor<16x1xf32>) -> tensor<1x1x16xf32>
+  // CHECK: train.conv %{{.*}} -> tensor<1x1x2xf32>
+  %1 = train.conv %0, %w {dilations = array<i64: 1>, groups = 1 : i64, pads_high = array<i64: 0>, pads_low = array<i64: 0>, strides = array<i64: 2>} : (tensor<1x1x16xf32>, tensor<1x1x3xf32>) -> tensor<1x1x7xf32>
+  %2 = train.max_pool %1 {dilations = array<i64: 1>, pads_high = array<i64: 0>, pads_low = array<i64: 1>, strides = array<i64: 1>, window = array<i64: 2>} : (tensor<1x1x7xf32>) -> tensor<1x1x7xf32>
+  return %2 : tensor<1x1x7xf32>
+}
+
+// -----
+
+train.state @k "parameter" : tensor<8x4x7xf32>
+train.state @l "parameter" : tensor<8x4x3xf32>
+train.state @w "parameter" : tensor<8x4x3xf32>
+// A window over unequal parts, some of which are such parts themselves: all
+// keep their sizes.
+// CHECK-LABEL: func.func @forward
+// CHECK-SAME: x7xf32> {train.state = @k}
+// CHECK-SAME: x3xf32> {train.state = @l}
+// CHECK-SAME: x50xf32> {train.batch_dim = 0 : i64, train.input = "x"
+func.func @forward(%k: tensor<8x4x7xf32> {train.state = @k}, %l: tensor<8x4x3xf32> {train.state = @l}, %w: tensor<8x4x3xf32> {train.state = @w}, %x: tensor<8x4x50xf32> {train.input = "x", train.batch_dim = 0}) -> tensor<8x8x60xf32> {
+  // CHECK: train.concat %{{.*}} -> tensor<4x{{[0-9]+}}x57xf32>
+  %0 = train.concat %x, %k {dim = 2 : i64} : (tensor<8x4x50xf32>, tensor<8x4x7xf32>) -> tensor<8x4x57xf32>
+  // CHECK: train.concat %{{.*}} -> tensor<4x{{[0-9]+}}x60xf32>
+  %1 = train.concat %0, %l {dim = 2 : i64} : (tensor<8x4x57xf32>, tensor<8x4x3xf32>) -> tensor<8x4x60xf32>
+  // CHECK: train.conv %{{.*}} -> tensor<4x{{[0-9]+}}x60xf32>
+  %2 = train.conv %1, %w {dilations = array<i64: 1>, groups = 1 : i64, pads_high = array<i64: 1>, pads_low = array<i64: 1>, strides = array<i64: 1>} : (tensor<8x4x60xf32>, tensor<8x4x3xf32>) -> tensor<8x8x60xf32>
+  return %2 : tensor<8x8x60xf32>
 }
