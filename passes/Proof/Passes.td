@@ -46,8 +46,8 @@ def DropEqualBlocksPass : Pass<"zc-drop-equal-blocks", "::mlir::ModuleOp"> {
     `keep` are left out, with their states; what read the last one reads the last
     that stays.
 
-    What passes that divide a program do with one layer they do with an equal one:
-    `zc compile` compares a divided program with the whole one on what is left.
+    Passes that divide a program do the same with equal layers, so `zc compile`
+    compares a divided program with the whole one on the layers that are left.
 
     ```mlir
     %1 = train.matmul %0, %w1 : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
