@@ -30,8 +30,9 @@ def stage(build, place, has_compiler):
     # The latter has smaller files of the same names as the runtime.
     parts = ["runtime", *(["compiler"] if has_compiler else []), "wheel"]
     for part in parts:
-        elf.output("cmake", "--install", build, "--strip", "--prefix", install,
-                   "--component", part)
+        # CMake takes files of one second for the same.
+        elf.output("env", "CMAKE_INSTALL_ALWAYS=1", "cmake", "--install", build,
+                   "--strip", "--prefix", install, "--component", part)
     package = place / "wheel" / "zc"
     shutil.copytree(ROOT / "tools" / "python" / "zc", package,
                     ignore=shutil.ignore_patterns("__pycache__"))
