@@ -407,12 +407,7 @@ private:
       options->noWeightDecay.clear();
       options->groups.clear();
     }
-    llvm::StringMap<std::string> ofStates;
-    for (StringRef each : divided.shard) {
-      const auto [name, dims] = each.rsplit('=');
-      ofStates[name] = dims.str();
-    }
-    found.equal = dropEqualBlocks(program, countLayersToKeep(), ofStates);
+    found.equal = dropEqualBlocks(program, countLayersToKeep(), divided.shard);
     llvm::erase_if(divided.shard, [&](StringRef each) {
       return !forward->lookupSymbol(each.rsplit('=').first);
     });

@@ -3,17 +3,11 @@
 
 #include "compiler/Interpreter/Field.h"
 #include "dialects/Train/TrainDialect.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 
 using namespace mlir;
 
 namespace zc::interpreter {
-
-static SmallVector<int64_t> stridesOf(ArrayRef<int64_t> shape) {
-  SmallVector<int64_t> strides(shape.size(), 1);
-  for (size_t dim = shape.size(); dim-- > 1;)
-    strides[dim - 1] = strides[dim] * shape[dim];
-  return strides;
-}
 
 /// Which of the op's tensors is the image, the filter and the output: the first
 /// or second operand, or 2, the result.
@@ -44,8 +38,9 @@ void ConvKernel::setShapes(const train::Window &given,
   groupChannels = filterShape[1];
   groups = imageShape[channelDim] / groupChannels;
   groupOutputs = filterShape[0] / groups;
-  const auto byImage = stridesOf(imageShape), byFilter = stridesOf(filterShape),
-             byOutput = stridesOf(outputShape);
+  const auto byImage = computeStrides(imageShape),
+             byFilter = computeStrides(filterShape),
+             byOutput = computeStrides(outputShape);
   ofImage = {byImage[0], byImage[channelDim], {0, 0, 0}};
   ofOutput = {byOutput[0], byOutput[channelDim], {0, 0, 0}};
   ofFilter = {byFilter[0], byFilter[1], {0, 0, 0}};

@@ -1,10 +1,9 @@
 //===- FewElements.cpp - an op of few elements ----------------------------===//
 #include "compiler/Interpreter/FewElements.h"
+#include "compiler/Interpreter/CloneAlone.h"
 
 #include "dialects/Interfaces/OpInterfaces.h"
 #include "dialects/Train/TrainDialect.h"
-#include "mlir/IR/Builders.h"
-#include "mlir/IR/IRMapping.h"
 
 #include <algorithm>
 
@@ -35,18 +34,13 @@ OwningOpRef<ModuleOp> makeFewElements(Operation *op) {
       !(splat || isa<ElementwiseOpInterface>(op) ||
         isa<train::BroadcastOp, train::ReduceOp>(op)))
     return {};
-  OwningOpRef<ModuleOp> module = ModuleOp::create(op->getLoc());
-  OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
-  IRMapping operands;
-  for (Value operand : op->getOperands())
-    operands.map(operand, module->getBody()->addArgument(
-                              shrink(operand.getType()), op->getLoc()));
-  Operation *few = builder.clone(*op, operands);
-  for (Value result : few->getResults())
-    result.setType(shrink(result.getType()));
+  OwningOpRef<ModuleOp> module =
+      cloneAlone(op, llvm::map_to_vector(op->getOperandTypes(), shrink),
+                 llvm::map_to_vector(op->getResultTypes(), shrink));
   if (splat)
-    cast<train::ConstantOp>(few).setValueAttr(
-        splat.resizeSplat(cast<ShapedType>(shrink(splat.getType()))));
+    cast<train::ConstantOp>(module->getBody()->front())
+        .setValueAttr(
+            splat.resizeSplat(cast<ShapedType>(shrink(splat.getType()))));
   return module;
 }
 

@@ -1,10 +1,9 @@
 //===- LeastWindow.cpp - the least image under a window -------------------===//
 #include "compiler/Interpreter/LeastWindow.h"
+#include "compiler/Interpreter/CloneAlone.h"
 
 #include "dialects/Train/Ops/WindowSupport.h"
 #include "dialects/Train/TrainDialect.h"
-#include "mlir/IR/Builders.h"
-#include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -92,14 +91,8 @@ OwningOpRef<ModuleOp> makeLeastWindow(Operation *op) {
   }
   if (!isSmaller)
     return {};
-  OwningOpRef<ModuleOp> module = ModuleOp::create(op->getLoc());
-  OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
-  IRMapping operands;
-  for (auto [i, operand] : llvm::enumerate(op->getOperands()))
-    operands.map(operand,
-                 module->getBody()->addArgument(types[i], op->getLoc()));
-  builder.clone(*op, operands)->getResult(0).setType(types.back());
-  return module;
+  const SmallVector<Type> all(types.begin(), types.end());
+  return cloneAlone(op, ArrayRef(all).drop_back(), all.back());
 }
 
 } // namespace zc::interpreter

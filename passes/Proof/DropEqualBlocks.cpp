@@ -20,12 +20,7 @@ struct DropEqualBlocks : public impl::DropEqualBlocksPassBase<DropEqualBlocks> {
       getOperation().emitOpError("has no program '") << kForwardProgram << "'";
       return signalPassFailure();
     }
-    llvm::StringMap<std::string> ofStates;
-    for (StringRef each : divisions) {
-      const auto [name, division] = each.rsplit('=');
-      ofStates[name] = division.str();
-    }
-    numBlocks += dropEqualBlocks(program, keep, ofStates).blocks;
+    numBlocks += dropEqualBlocks(program, keep, divisions).blocks;
   }
 };
 

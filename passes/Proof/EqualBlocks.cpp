@@ -6,6 +6,7 @@
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringMap.h"
 
 #include <optional>
 #include <vector>
@@ -33,7 +34,7 @@ public:
   /// `divisions`: texts by names of states; states of different texts are not
   /// alike.
   EqualBlockFinder(func::FuncOp program,
-                   const llvm::StringMap<std::string> &divisions);
+                   const llvm::StringMap<StringRef> &divisions);
 
   /// The blocks of which most ops can be left out where `keep` of them stay;
   /// none, where there are not more.
@@ -57,7 +58,7 @@ private:
   int64_t userOf(Operation *user) const;
 
   func::FuncOp program;
-  const llvm::StringMap<std::string> &divisions;
+  const llvm::StringMap<StringRef> &divisions;
   std::vector<Operation *> ops;
   std::vector<uint64_t> hashes;
   llvm::DenseMap<Operation *, int64_t> numbers;
@@ -79,8 +80,8 @@ static uint64_t hashOf(Operation *op) {
   return hash;
 }
 
-EqualBlockFinder::EqualBlockFinder(
-    func::FuncOp program, const llvm::StringMap<std::string> &divisions)
+EqualBlockFinder::EqualBlockFinder(func::FuncOp program,
+                                   const llvm::StringMap<StringRef> &divisions)
     : program(program), divisions(divisions) {
   Block &block = program.getBody().front();
   for (Operation &op : block.without_terminator()) {
@@ -270,10 +271,15 @@ static int64_t drop(func::FuncOp program, const EqualBlocks &blocks,
 }
 
 EqualBlockCount dropEqualBlocks(func::FuncOp program, int64_t keep,
-                                const llvm::StringMap<std::string> &divisions) {
+                                ArrayRef<std::string> divisions) {
+  llvm::StringMap<StringRef> ofStates;
+  for (StringRef each : divisions) {
+    const auto [name, division] = each.rsplit('=');
+    ofStates[name] = division;
+  }
   EqualBlockCount dropped;
   while (true) {
-    EqualBlockFinder finder(program, divisions);
+    EqualBlockFinder finder(program, ofStates);
     const std::optional<EqualBlocks> blocks = finder.find(keep);
     if (!blocks)
       return dropped;

@@ -3,7 +3,6 @@
 #define ZC_PASSES_PROOF_EQUALBLOCKS_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "llvm/ADT/StringMap.h"
 
 #include <cstdint>
 #include <string>
@@ -22,11 +21,10 @@ struct EqualBlockCount {
 /// `keep` of them, with their states. A pass that divides programs does
 /// with one layer what it does with an equal one.
 ///
-/// `divisions`: texts by names of states; states of different texts are not
-/// alike. A block may be several layers, where every other one is divided
-/// otherwise.
+/// `divisions`: `STATE=TEXT` each; states of different texts are not alike. A
+/// block may be several layers, where every other one is divided otherwise.
 EqualBlockCount dropEqualBlocks(mlir::func::FuncOp program, int64_t keep,
-                                const llvm::StringMap<std::string> &divisions);
+                                llvm::ArrayRef<std::string> divisions);
 
 } // namespace zc
 

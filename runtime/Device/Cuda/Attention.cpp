@@ -231,9 +231,9 @@ ExecutableResult makeGradient(DnnPlans &plans,
 std::string describe(const kernels::AttentionSpec &spec) {
   return strCat(spec.causal ? "causal attention" : "attention",
                 spec.backward ? "'s gradient" : "", " in ",
-                printType(spec.type), " of ", spec.batch, " x ", spec.queries,
-                " queries to ", spec.keys, " keys, ", spec.heads, " heads of ",
-                spec.width);
+                kernels::nameOfType(spec.type), " of ", spec.batch, " x ",
+                spec.queries, " queries to ", spec.keys, " keys, ", spec.heads,
+                " heads of ", spec.width);
 }
 
 } // namespace

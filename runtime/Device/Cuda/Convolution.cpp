@@ -15,9 +15,9 @@ std::string describe(const kernels::ConvolutionSpec &spec) {
                       : spec.kind == ConvolutionKind::BackwardInput
                           ? "the gradient of images"
                           : "the gradient of filters";
-  return strCat(which, " in ", printType(spec.source.type), ", images ",
-                printDims(spec.source.dims), ", filters ",
-                printDims(spec.filter.dims));
+  return strCat(which, " in ", kernels::nameOfType(spec.source.type),
+                ", images ", kernels::printDims(spec.source.dims), ", filters ",
+                kernels::printDims(spec.filter.dims));
 }
 
 } // namespace

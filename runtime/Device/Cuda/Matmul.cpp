@@ -355,11 +355,11 @@ public:
 
 private:
   static std::string describe(const kernels::MatmulSpec &spec) {
-    std::string text =
-        strCat("a product of ", printDims(spec.a.dims), " by ",
-               printDims(spec.b.dims), " in ", printType(spec.a.type));
+    std::string text = strCat("a product of ", kernels::printDims(spec.a.dims),
+                              " by ", kernels::printDims(spec.b.dims), " in ",
+                              kernels::nameOfType(spec.a.type));
     if (spec.c.type != spec.a.type)
-      text += strCat(" to ", printType(spec.c.type));
+      text += strCat(" to ", kernels::nameOfType(spec.c.type));
     if (!spec.epilogue.isEmpty())
       text += strCat(" with epilogue ", int(epilogueOf(spec.epilogue)));
     return text;

@@ -74,8 +74,8 @@ private:
 static std::string describe(const kernels::NormSpec &spec) {
   return strCat(spec.backward ? "the gradient of " : "",
                 "batch normalisation and ReLU", spec.addend ? " of a sum" : "",
-                " in ", printType(spec.image.type), ", images ",
-                printDims(spec.image.dims));
+                " in ", kernels::nameOfType(spec.image.type), ", images ",
+                kernels::printDims(spec.image.dims));
 }
 
 ExecutableResult makeCall(LibraryHandles &libraries,

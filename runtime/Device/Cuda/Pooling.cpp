@@ -57,9 +57,9 @@ static std::string describe(const kernels::PoolingSpec &spec) {
                       : spec.kind == PoolingKind::Average
                           ? "the average"
                           : "the gradient of the average";
-  return strCat(which, " of windows ", printDims(spec.window), " in ",
-                printType(spec.image.type), ", images ",
-                printDims(spec.image.dims));
+  return strCat(which, " of windows ", kernels::printDims(spec.window), " in ",
+                kernels::nameOfType(spec.image.type), ", images ",
+                kernels::printDims(spec.image.dims));
 }
 
 ExecutableResult makeCall(LibraryHandles &libraries,
