@@ -105,6 +105,10 @@ bool World::awaitTold(milliseconds limit) {
 }
 
 Status World::fail(const Status &mine) {
+  // A rank that was stopped for long fails late, and often only because the
+  // others went: it hears them before it speaks.
+  if (theSize > 1)
+    readNotes();
   {
     std::lock_guard<std::mutex> lock(mutex);
     if (failed)

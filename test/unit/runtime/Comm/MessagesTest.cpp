@@ -154,6 +154,25 @@ TEST_P(Messages, TheOneThatKnowsTellsTheUserFirst) {
   }
 }
 
+TEST_P(Messages, OneThatFailsLateHasHeardOfTheFirst) {
+  std::atomic<bool> isKnown{false};
+  auto statuses = run([&](World &world) -> Status {
+    if (world.rank() == 1) {
+      Status status =
+          world.fail(Status(StatusCode::DeadlineExceeded, "too late"));
+      isKnown = true;
+      return status;
+    }
+    // As one that was stopped: it asks nothing of the others meanwhile.
+    while (!isKnown)
+      std::this_thread::sleep_for(Milliseconds(1));
+    std::this_thread::sleep_for(Milliseconds(100));
+    return world.fail(Status(StatusCode::IoError, "the folder is gone"));
+  });
+  EXPECT_EQ(statuses[0].code(), StatusCode::Cancelled) << statuses[0].message();
+  EXPECT_EQ(statuses[1].message(), "rank 1: too late");
+}
+
 TEST_P(Messages, OnesOfOtherSizesAreTold) {
   auto statuses = run([](World &world) -> Status {
     std::vector<char> bytes(world.rank() == 0 ? 8 : 12);
