@@ -145,6 +145,17 @@ class Target(LintTest):
                                "passes/A/B.cpp": "environment.clear();\n"})
 
 
+class Marks(LintTest):
+    NORM = 'constexpr StringLiteral kA = "train.norm", kB = "sched.b";\n'
+
+    def test_new_ones_and_those_that_went(self):
+        self.complains("marks", {"dialects/A.h": self.NORM,
+                                 "tools/lint/marks.txt": "dist.c\nsched.b\n"},
+                       "dialects/A.h: 'train.norm' is a new", "'dist.c' is none")
+        self.silent("marks", {"dialects/A.h": self.NORM,
+                              "tools/lint/marks.txt": "sched.b\ntrain.norm\n"})
+
+
 class Requirements(LintTest):
     END_TO_END = {"test/e2e/CMakeLists.txt": "add_zc_e2e_test(a a_test.py)\n",
                   "test/e2e/a_test.py": "class A:\n    def test_it(self):\n"
