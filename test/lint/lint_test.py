@@ -51,6 +51,15 @@ class Calls(LintTest):
                     {**self.ROOMS, "runtime/Plan/A.cpp": "NormSpec a;\n",
                      "runtime/Device/A.cpp": "NormCall a; PoolingCall b;\n"})
 
+    def test_lists_of_names_in_reports(self):
+        rooms = {**self.ROOMS,
+                 "kernels/Calls/Norm.h": 'kName = "norm";\n',
+                 "kernels/Calls/Pooling.h": 'kName = "pooling";\n'}
+        self.complains("calls",
+                       {**rooms, "tools/a.py": 'KINDS = ("norm", "pooling")\n'},
+                       "tools/a.py:1")
+        self.silent("calls", {**rooms, "tools/a.py": 'KIND = "norm", "other"\n'})
+
 
 class Layers(LintTest):
 
