@@ -91,6 +91,8 @@ static kernels::ElementType elementTypeOf(Type type) {
     return Element::F16;
   if (type.isF64())
     return Element::F64;
+  if (!isa<IntegerType>(type)) // no call has other types
+    return Element::F32;
   const bool isUnsigned = type.isUnsignedInteger();
   switch (type.getIntOrFloatBitWidth()) {
   case 1:
