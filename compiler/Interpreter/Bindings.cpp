@@ -178,7 +178,7 @@ bindArguments(ArrayRef<func::FuncOp> programs,
           return failure();
         continue;
       }
-      if (coordinateAxis(func, index)) {
+      if (coordinateAxis(train::findState(func.getArgument(index)))) {
         values[name] = Tensor::ofIntegers({}, {0}); // each rank has its own
       } else if (std::optional<Tensor> stored = storedValue(func, index)) {
         values[name] = std::move(*stored);

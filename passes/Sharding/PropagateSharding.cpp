@@ -382,11 +382,16 @@ void Propagation::forwards() {
   plans.clear();
   gradientTerms = findGradientTerms(program);
   for (Operation *op = &block.front(); op != block.getTerminator();) {
+    const SmallVector<Value> operands(op->getOperands()),
+        results(op->getResults());
+    Operation *end = op->getNextNode();
     Operation *first = makeTerms(op);
     if (!first && isa<ShardableOpInterface>(op))
       first = replaceByFinerOps(op);
     if (first) {
-      gradientTerms = findGradientTerms(program);
+      for (Value result : results) // perhaps of an op that is no more
+        gradientTerms.erase(result);
+      updateGradientTerms(program, gradientTerms, first, end, operands);
       op = first;
       continue;
     }
