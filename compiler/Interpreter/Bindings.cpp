@@ -83,13 +83,19 @@ std::optional<Tensor> tensorOf(ElementsAttr value) {
   ArrayRef<int64_t> shape = dense.getType().getShape();
   Type element = dense.getElementType();
   if (isa<FloatType>(element)) {
-    std::vector<double> floats;
-    for (APFloat number : dense.getValues<APFloat>()) {
+    auto toDouble = [](APFloat number) {
       bool loses;
       number.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven,
                      &loses);
-      floats.push_back(number.convertToDouble());
-    }
+      return number.convertToDouble();
+    };
+    if (dense.isSplat())
+      return Tensor::ofFloats(
+          shape, std::vector<double>(dense.getNumElements(),
+                                     toDouble(dense.getSplatValue<APFloat>())));
+    std::vector<double> floats;
+    for (const APFloat &number : dense.getValues<APFloat>())
+      floats.push_back(toDouble(number));
     return Tensor::ofFloats(shape, std::move(floats));
   }
   bool isUnsigned = element.isInteger(1) || element.isUnsignedInteger();

@@ -185,9 +185,15 @@ Interpreter::Implementation::runConstant(train::ConstantOp op,
   std::optional<Tensor> value = tensorOf(op.getValue());
   if (!value)
     return op.emitOpError("has a value that the interpreter cannot read");
-  if (precision == Precision::Wide && op.getType().getElementType().isF32())
-    for (double &number : value->floats)
-      number = fractionOf(number);
+  if (precision == Precision::Wide && op.getType().getElementType().isF32()) {
+    // Most have one number.
+    double last = 0, fraction = fractionOf(last);
+    for (double &number : value->floats) {
+      if (number != last)
+        fraction = fractionOf(last = number);
+      number = fraction;
+    }
+  }
   known = fromTensor(*value);
   environment[op.getResult()] = known;
   return success();
@@ -288,9 +294,19 @@ Interpreter::Implementation::collect(func::FuncOp func,
 FailureOr<std::vector<Tensor>>
 Interpreter::Implementation::run(func::FuncOp func, ArrayRef<Tensor> inputs) {
   auto environment = bind(func, inputs);
-  if (failed(environment) ||
-      failed(runBlock(func.getBody().front(), *environment)))
+  if (failed(environment))
     return failure();
+  for (Operation &op : func.getBody().front().without_terminator()) {
+    if (failed(runOp(op, *environment)))
+      return failure();
+    // Nobody will read it any more.
+    for (Value operand : op.getOperands())
+      if (llvm::all_of(operand.getUsers(), [&](Operation *user) {
+            return user == &op || (user->getBlock() == op.getBlock() &&
+                                   user->isBeforeInBlock(&op));
+          }))
+        environment->erase(operand);
+  }
   return collect(func, *environment);
 }
 

@@ -49,9 +49,21 @@ void Turns::prepare(Rank &rank) {
   }
 }
 
+bool Turns::isRead(const Rank &rank, Value value) const {
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    auto number = numbers.find(user);
+    return number == numbers.end() ||
+           user->hasTrait<OpTrait::IsTerminator>() ||
+           rank.missing[number->second] != kDone;
+  });
+}
+
 void Turns::setDone(Rank &rank, size_t number) {
   rank.missing[number] = kDone;
   --rank.left;
+  for (Value operand : ops[rank.role][number]->getOperands())
+    if (!isRead(rank, operand))
+      rank.environment.erase(operand);
 }
 
 void Turns::know(int64_t number, Value value) {
@@ -170,11 +182,10 @@ FailureOr<bool> Turns::runAlone(int64_t number) {
       continue;
     }
     moved = true;
-    setDone(rank, place);
-    if (op->hasTrait<OpTrait::IsTerminator>())
-      continue;
-    if (failed(runOp(*op, rank.environment)))
+    const bool isEnd = op->hasTrait<OpTrait::IsTerminator>();
+    if (!isEnd && failed(runOp(*op, rank.environment)))
       return failure();
+    setDone(rank, place);
     for (Value result : op->getResults()) {
       know(number, result);
       deliver(number, result);

@@ -66,7 +66,9 @@ private:
   mlir::LogicalResult checkReceived(int64_t role, unsigned index);
   void findCollectives();
   void prepare(Rank &rank);
+  /// The op has run; what nobody will read any more is forgotten.
   void setDone(Rank &rank, size_t number);
+  bool isRead(const Rank &rank, mlir::Value value) const;
   /// A value of the rank's environment is known from now on.
   void know(int64_t rank, mlir::Value value);
   void deliver(int64_t rank, mlir::Value value);
