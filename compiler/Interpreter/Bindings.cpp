@@ -167,10 +167,9 @@ static LogicalResult checkStored(func::FuncOp program, unsigned index,
 
 FailureOr<llvm::StringMap<Tensor>>
 bindArguments(ArrayRef<func::FuncOp> programs,
-              const llvm::StringMap<Tensor> &given,
-              std::optional<unsigned> seed) {
+              llvm::StringMap<Tensor> given, std::optional<unsigned> seed) {
   std::mt19937_64 random(seed.value_or(0));
-  llvm::StringMap<Tensor> values = given;
+  llvm::StringMap<Tensor> values = std::move(given);
   llvm::StringSet<> storedNames;
   std::vector<std::string> missing;
   for (func::FuncOp func : programs)

@@ -518,6 +518,13 @@ bool Propagation::settleReshards() {
 // The result
 //===----------------------------------------------------------------------===//
 
+static DictionaryAttr withSharding(DictionaryAttr attributes,
+                                   dist::ShardingAttr sharding) {
+  NamedAttrList list(attributes);
+  list.set(dist::kShardingAttr, sharding);
+  return list.getDictionary(sharding.getContext());
+}
+
 void Propagation::write() {
   // Accumulators hold what is added to them.
   for (unsigned index = 0; index < program.getNumResults(); ++index) {
@@ -531,14 +538,18 @@ void Propagation::write() {
     Value value = block.getTerminator()->getOperand(index);
     state->setAttr(dist::kShardingAttr, layouts.at(value).toAttr(mesh));
   }
+  // All at once: each write of one makes a new list of all.
+  SmallVector<DictionaryAttr> ofArguments, ofResults;
   for (BlockArgument argument : block.getArguments()) {
     if (openAccumulators.contains(argument))
       layouts[argument] =
           stateLayout(program.getArgAttr(argument.getArgNumber(), kStateAttr),
                       argument.getType());
-    program.setArgAttr(argument.getArgNumber(), dist::kShardingAttr,
-                       layouts.at(argument).toAttr(mesh));
+    ofArguments.push_back(
+        withSharding(program.getArgAttrDict(argument.getArgNumber()),
+                     layouts.at(argument).toAttr(mesh)));
   }
+  program.setAllArgAttrs(ofArguments);
   for (Operation &op : block.without_terminator()) {
     OpLayouts &mine = plans.at(&op);
     op.setAttr(dist::kOperandsAttr, toArrayAttr(mine.operands, mesh));
@@ -554,8 +565,9 @@ void Propagation::write() {
                  StringAttr::get(op.getContext(), dist::kGradients));
   }
   for (unsigned index = 0; index < program.getNumResults(); ++index)
-    program.setResultAttr(index, dist::kShardingAttr,
-                          returnedLayout(index).toAttr(mesh));
+    ofResults.push_back(withSharding(program.getResultAttrDict(index),
+                                     returnedLayout(index).toAttr(mesh)));
+  program.setAllResultAttrs(ofResults);
 }
 
 namespace {

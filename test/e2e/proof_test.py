@@ -313,6 +313,15 @@ class CommandLine(ZcTest):
                 self.assertTrue(line, said)
                 self.assertLess(float(line[2]), 1e-12)
 
+    def test_maps_of_classes(self):
+        """Enlarged images have rules of many elements: they and a step are
+        within the time that a short compilation leaves."""
+        said = self.zc("compile", Fixture("unet").model, "--loss",
+                       "bce-with-logits", "--mesh", "dp=2", "-o",
+                       self.folder / "out.zca")
+        self.assertRegex(said, "verified: on small dims 2 ranks train as one "
+                         "does, in all .* tensors of (a step|2 steps) within")
+
     def test_rules_of_large_ops(self):
         """Anchors of several images in one tensor keep these large: a few
         elements stand for all."""
