@@ -166,8 +166,8 @@ static LogicalResult checkStored(func::FuncOp program, unsigned index,
 }
 
 FailureOr<llvm::StringMap<Tensor>>
-bindArguments(ArrayRef<func::FuncOp> programs,
-              llvm::StringMap<Tensor> given, std::optional<unsigned> seed) {
+bindArguments(ArrayRef<func::FuncOp> programs, llvm::StringMap<Tensor> given,
+              std::optional<unsigned> seed) {
   std::mt19937_64 random(seed.value_or(0));
   llvm::StringMap<Tensor> values = std::move(given);
   llvm::StringSet<> storedNames;

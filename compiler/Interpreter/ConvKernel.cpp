@@ -70,11 +70,10 @@ void ConvKernel::joinDims() {
   };
   constexpr int last = kDims - 1;
   for (int dim = last; dim-- > 0;) {
-    const bool isRow = isWhole(last) && isWhole(dim) &&
-                       ofImage.spatial[dim] ==
-                           image[last] * ofImage.spatial[last] &&
-                       ofOutput.spatial[dim] ==
-                           places[last] * ofOutput.spatial[last];
+    const bool isRow =
+        isWhole(last) && isWhole(dim) &&
+        ofImage.spatial[dim] == image[last] * ofImage.spatial[last] &&
+        ofOutput.spatial[dim] == places[last] * ofOutput.spatial[last];
     if (!isRow)
       return;
     image[last] *= image[dim];

@@ -26,7 +26,8 @@ public:
   void run(llvm::ArrayRef<std::vector<Slot> *> buffers) const;
 
 private:
-  static constexpr int kDims = 3; // spatial ones; the first have 1 where there are fewer
+  static constexpr int kDims =
+      3; // spatial ones; the first have 1 where there are fewer
   enum Role { Image, Filter, Output };
 
   /// How a tensor is walked: by sample or filter's output, by channel, by the

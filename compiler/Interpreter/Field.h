@@ -63,8 +63,7 @@ inline int64_t add(int64_t a, int64_t b) {
 inline int64_t multiply(int64_t a, int64_t b) {
   if (!isNumber(a) || !isNumber(b))
     return multiplyBeyond(a, b);
-  const auto product =
-      static_cast<unsigned __int128>(residue(a)) * residue(b);
+  const auto product = static_cast<unsigned __int128>(residue(a)) * residue(b);
   // 2^61 is 1: the digits above count as if they stood below.
   constexpr unsigned kDigits = 61;
   const uint64_t sum = (static_cast<uint64_t>(product) & uint64_t(kPrime)) +

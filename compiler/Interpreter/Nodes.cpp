@@ -177,9 +177,8 @@ public:
     joinLoops();
     contracts = isContraction(node) && !order.empty();
     if (contracts)
-      moveInwards(*llvm::max_element(order, [&](size_t a, size_t b) {
-        return ranges[a] < ranges[b];
-      }));
+      moveInwards(*llvm::max_element(
+          order, [&](size_t a, size_t b) { return ranges[a] < ranges[b]; }));
     else
       chooseRow();
     runLoop(0);
@@ -234,8 +233,7 @@ private:
       return frame.views[node.operands[c].view].base;
     };
     auto moveAlike = [&](size_t a, size_t b) {
-      return cursors[a] == cursors[b] &&
-             llvm::all_of(order, [&](size_t loop) {
+      return cursors[a] == cursors[b] && llvm::all_of(order, [&](size_t loop) {
                return stride(a, loop) == stride(b, loop);
              });
     };
@@ -306,8 +304,8 @@ private:
     for (size_t other = 0; other < node.counters.size(); ++other) {
       Slot *place = (*row)[node.rowBody.laneOf(node.counters[other])];
       for (int64_t i = 0; i < count; ++i)
-        place[i].i = other == loop ? begin + i
-                                   : frame.slots[node.counters[other]].i;
+        place[i].i =
+            other == loop ? begin + i : frame.slots[node.counters[other]].i;
     }
     row->run(count);
     for (size_t c = 0; c < cursors.size(); ++c) {

@@ -52,8 +52,7 @@ void Turns::prepare(Rank &rank) {
 bool Turns::isRead(const Rank &rank, Value value) const {
   return llvm::any_of(value.getUsers(), [&](Operation *user) {
     auto number = numbers.find(user);
-    return number == numbers.end() ||
-           user->hasTrait<OpTrait::IsTerminator>() ||
+    return number == numbers.end() || user->hasTrait<OpTrait::IsTerminator>() ||
            rank.missing[number->second] != kDone;
   });
 }
@@ -312,8 +311,7 @@ LogicalResult Turns::run() {
       moved |= *alone || *met;
     }
   }
-  return llvm::all_of(ranks,
-                      [](const Rank &rank) { return rank.left == 0; })
+  return llvm::all_of(ranks, [](const Rank &rank) { return rank.left == 0; })
              ? success()
              : reportWaiting();
 }

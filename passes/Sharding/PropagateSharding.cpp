@@ -6,6 +6,7 @@
 // all are settled.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/Sharding/CheapValues.h"
 #include "passes/Sharding/ExchangedDims.h"
 #include "passes/Sharding/GradientTerms.h"
 #include "passes/Sharding/Layout.h"
@@ -21,14 +22,6 @@ namespace zc {
 
 namespace {
 
-double bytesOf(TypeRange types) {
-  double bytes = 0;
-  for (Type type : types)
-    bytes += double(numElements(type)) *
-             cast<ShapedType>(type).getElementTypeBitWidth();
-  return bytes;
-}
-
 /// One program.
 class Propagation {
 public:
@@ -37,7 +30,7 @@ public:
         mesh(mesh) {}
 
   void run() {
-    separateCheapValues();
+    separateCheapValues(block);
     readArguments();
     reduceSumsOnce();
     reduceGradientsOnce();
@@ -51,7 +44,6 @@ public:
 private:
   static constexpr unsigned kMaxRounds = 8;
 
-  void separateCheapValues();
   void reduceSumsOnce();
   void reduceGradientsOnce();
   dist::ReshardOp reduceOnce(Value value, StringRef traffic);
@@ -95,30 +87,6 @@ private:
 };
 
 } // namespace
-
-/// Whether ranks may have parts of a dim that the op wants whole: each then
-/// computes a term of a sum, which is sent.
-static bool readsRanksRows(Operation *op) {
-  auto shardable = dyn_cast<ShardableOpInterface>(op);
-  return shardable && shardable.getShardingRule().operandDims !=
-                          shardable.getFinerRule().operandDims;
-}
-
-/// Clones free expanding ops per user: one may want the result replicated,
-/// another sharded.
-void Propagation::separateCheapValues() {
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
-    auto cost = dyn_cast<CostOpInterface>(op);
-    if (!cost || cost.getFlops() > 0 || op.getNumResults() != 1 ||
-        readsRanksRows(&op) ||
-        bytesOf(op.getResultTypes()) <= bytesOf(op.getOperandTypes()))
-      continue;
-    OpBuilder builder(&op);
-    for (OpOperand &use :
-         llvm::make_early_inc_range(llvm::drop_begin(op.getUses())))
-      use.set(builder.clone(op)->getResult(0));
-  }
-}
 
 dist::ReshardOp Propagation::reduceOnce(Value value, StringRef traffic) {
   OpBuilder builder(program.getContext());

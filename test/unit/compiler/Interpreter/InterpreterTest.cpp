@@ -80,8 +80,8 @@ std::vector<double> numbersUpTo(int64_t count) {
 TEST_F(InterpreterTest, RunsElementsInRows) {
   constexpr int64_t kRows = 3, kColumns = 301;
   const auto x = numbersUpTo(kRows * kColumns), b = numbersUpTo(kRows);
-  auto results =
-      run(R"(
+  auto results = run(
+      R"(
 func.func @f(%x: tensor<3x301xf64>, %b: tensor<3xf64>)
     -> (tensor<3x301xf64>, tensor<301x3xf64>, tensor<301xi64>, tensor<301xf64>) {
   %0 = train.broadcast %b {dims = array<i64: 0>} : (tensor<3xf64>) -> tensor<3x301xf64>
@@ -91,7 +91,7 @@ func.func @f(%x: tensor<3x301xf64>, %b: tensor<3xf64>)
   %4 = train.reduce "max" %x {dims = array<i64: 0>} : (tensor<3x301xf64>) -> tensor<301xf64>
   return %1, %2, %3, %4 : tensor<3x301xf64>, tensor<301x3xf64>, tensor<301xi64>, tensor<301xf64>
 })",
-          {Tensor::ofFloats({kRows, kColumns}, x), Tensor::ofFloats({kRows}, b)});
+      {Tensor::ofFloats({kRows, kColumns}, x), Tensor::ofFloats({kRows}, b)});
   ASSERT_EQ(results.size(), 4u);
   for (int64_t row = 0; row < kRows; ++row)
     for (int64_t column = 0; column < kColumns; ++column) {
@@ -108,13 +108,13 @@ func.func @f(%x: tensor<3x301xf64>, %b: tensor<3xf64>)
 TEST_F(InterpreterTest, RunsConvolutionsOfOneElementInOneRow) {
   constexpr int64_t kPlaces = 15;
   const auto x = numbersUpTo(2 * kPlaces), w = numbersUpTo(6);
-  auto results =
-      run(R"(
+  auto results = run(
+      R"(
 func.func @f(%x: tensor<1x2x3x5xf64>, %w: tensor<3x2x1x1xf64>) -> tensor<1x3x3x5xf64> {
   %0 = train.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 0, 0>, pads_high = array<i64: 0, 0>, groups = 1 : i64} : (tensor<1x2x3x5xf64>, tensor<3x2x1x1xf64>) -> tensor<1x3x3x5xf64>
   return %0 : tensor<1x3x3x5xf64>
 })",
-          {Tensor::ofFloats({1, 2, 3, 5}, x), Tensor::ofFloats({3, 2, 1, 1}, w)});
+      {Tensor::ofFloats({1, 2, 3, 5}, x), Tensor::ofFloats({3, 2, 1, 1}, w)});
   ASSERT_EQ(results.size(), 1u);
   for (int64_t k = 0; k < 3; ++k)
     for (int64_t place = 0; place < kPlaces; ++place)
