@@ -11,6 +11,8 @@
 #include <chrono>
 #include <csignal>
 #include <ctime>
+#include <limits>
+#include <malloc.h>
 #include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -74,6 +76,10 @@ ProofProcess::ProofProcess(const std::function<ProofReport()> &prove) {
     for (int signal : {SIGINT, SIGTERM, SIGHUP})
       std::signal(signal, SIG_DFL);
     close(ends[0]);
+    // Tensors come and go: what one had is kept for the next.
+    mallopt(M_MMAP_THRESHOLD, std::numeric_limits<int>::max());
+    mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+    mallopt(M_MXFAST, 0); // else each that is large joins all small ones
     const std::string text = print(prove());
     const bool told = writeAll(ends[1], text.data(), text.size(), "").ok();
     _exit(told ? 0 : 1);

@@ -83,13 +83,19 @@ std::optional<Tensor> tensorOf(ElementsAttr value) {
   ArrayRef<int64_t> shape = dense.getType().getShape();
   Type element = dense.getElementType();
   if (isa<FloatType>(element)) {
-    std::vector<double> floats;
-    for (APFloat number : dense.getValues<APFloat>()) {
+    auto toDouble = [](APFloat number) {
       bool loses;
       number.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven,
                      &loses);
-      floats.push_back(number.convertToDouble());
-    }
+      return number.convertToDouble();
+    };
+    if (dense.isSplat())
+      return Tensor::ofFloats(
+          shape, std::vector<double>(dense.getNumElements(),
+                                     toDouble(dense.getSplatValue<APFloat>())));
+    std::vector<double> floats;
+    for (const APFloat &number : dense.getValues<APFloat>())
+      floats.push_back(toDouble(number));
     return Tensor::ofFloats(shape, std::move(floats));
   }
   bool isUnsigned = element.isInteger(1) || element.isUnsignedInteger();
@@ -160,11 +166,10 @@ static LogicalResult checkStored(func::FuncOp program, unsigned index,
 }
 
 FailureOr<llvm::StringMap<Tensor>>
-bindArguments(ArrayRef<func::FuncOp> programs,
-              const llvm::StringMap<Tensor> &given,
+bindArguments(ArrayRef<func::FuncOp> programs, llvm::StringMap<Tensor> given,
               std::optional<unsigned> seed) {
   std::mt19937_64 random(seed.value_or(0));
-  llvm::StringMap<Tensor> values = given;
+  llvm::StringMap<Tensor> values = std::move(given);
   llvm::StringSet<> storedNames;
   std::vector<std::string> missing;
   for (func::FuncOp func : programs)
@@ -178,7 +183,7 @@ bindArguments(ArrayRef<func::FuncOp> programs,
           return failure();
         continue;
       }
-      if (coordinateAxis(func, index)) {
+      if (coordinateAxis(train::findState(func.getArgument(index)))) {
         values[name] = Tensor::ofIntegers({}, {0}); // each rank has its own
       } else if (std::optional<Tensor> stored = storedValue(func, index)) {
         values[name] = std::move(*stored);

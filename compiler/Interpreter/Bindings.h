@@ -31,8 +31,7 @@ mlir::LogicalResult checkNames(llvm::ArrayRef<mlir::func::FuncOp> programs,
 /// values of one state.
 llvm::FailureOr<llvm::StringMap<Tensor>>
 bindArguments(llvm::ArrayRef<mlir::func::FuncOp> programs,
-              const llvm::StringMap<Tensor> &given,
-              std::optional<unsigned> seed);
+              llvm::StringMap<Tensor> given, std::optional<unsigned> seed);
 
 /// The elements of a constant; nothing if they are not at hand.
 std::optional<Tensor> tensorOf(mlir::ElementsAttr value);

@@ -257,15 +257,22 @@ static LogicalResult forgiveRounding(Run run, ModuleOp one,
     moved[entry.getKey()] = by;
     most = std::max(most, by);
   }
-  const double allowed = std::min(tolerance.factor * most, tolerance.most);
+  const double explained = tolerance.factor * most;
+  const double allowed = std::min(explained, tolerance.most);
   comparison.rounding = allowed;
   llvm::erase_if(comparison.beyond, [&](const Difference &each) {
+    if (!std::isfinite(each.error))
+      return false;
     const double noise = tolerance.factor * moved.lookup(each.name);
     if (each.error <= allowed)
       comparison.worst = std::max(comparison.worst, each.error);
     else if (each.error <= noise)
       ++comparison.noisy;
-    return std::isfinite(each.error) && each.error <= std::max(allowed, noise);
+    else if (each.error <= std::min(explained, tolerance.doubt))
+      comparison.doubtful.push_back(each);
+    else
+      return false;
+    return true;
   });
   return success();
 }

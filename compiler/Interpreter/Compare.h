@@ -20,11 +20,13 @@ struct Difference {
 /// a deep model multiplies a last digit: where a tensor is further off than
 /// `limit`, the undivided module is trained once more, from values changed by
 /// up to float32's last digit. Up to `factor` times what that changes, but
-/// never more than `most`, is taken for rounding.
+/// never more than `most`, is taken for rounding; a network that multiplies it
+/// further, up to `doubt`, is one of which a small mistake cannot be told.
 struct Tolerance {
   double limit = 1e-9;
   double factor = 8;
-  double most = 1e-3;
+  double most = 1e-5;
+  double doubt = 1e-3;
 };
 
 /// Compares two modules' results from the same states and samples.
@@ -37,6 +39,7 @@ struct Comparison {
   /// Elements that are NaN, and that are 0 in both, of all floats.
   int64_t notNumbers = 0, zeros = 0, elements = 0;
   std::vector<Difference> beyond;     // of what may be rounding
+  std::vector<Difference> doubtful;   // that may be rounding or a mistake
   std::optional<double> gradientNorm; // of the last step, where it is a metric
 };
 

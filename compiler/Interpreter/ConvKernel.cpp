@@ -44,16 +44,41 @@ void ConvKernel::setShapes(const train::Window &given,
   ofImage = {byImage[0], byImage[channelDim], {0, 0, 0}};
   ofOutput = {byOutput[0], byOutput[channelDim], {0, 0, 0}};
   ofFilter = {byFilter[0], byFilter[1], {0, 0, 0}};
-  for (auto [i, dim] : llvm::enumerate(given.spatialDims())) {
+  const SmallVector<int64_t> spatial = given.spatialDims();
+  for (auto [number, dim] : llvm::enumerate(spatial)) {
+    // The last one is always there, and its rows are the longest pieces.
+    const size_t i = kDims - spatial.size() + number;
     image[i] = imageShape[dim];
     places[i] = outputShape[dim];
-    window[i] = filterShape[2 + i];
-    strides[i] = given.strides[i];
-    dilations[i] = given.dilations[i];
-    pads[i] = given.padsLow[i];
+    window[i] = filterShape[2 + number];
+    strides[i] = given.strides[number];
+    dilations[i] = given.dilations[number];
+    pads[i] = given.padsLow[number];
     ofImage.spatial[i] = byImage[dim];
     ofOutput.spatial[i] = byOutput[dim];
-    ofFilter.spatial[i] = byFilter[2 + i];
+    ofFilter.spatial[i] = byFilter[2 + number];
+  }
+  joinDims();
+}
+
+/// Windows of one element that touch all of a dim make one row of it and of the
+/// one before.
+void ConvKernel::joinDims() {
+  auto isWhole = [&](int dim) {
+    return window[dim] == 1 && strides[dim] == 1 && pads[dim] == 0 &&
+           image[dim] == places[dim];
+  };
+  constexpr int last = kDims - 1;
+  for (int dim = last; dim-- > 0;) {
+    const bool isRow =
+        isWhole(last) && isWhole(dim) &&
+        ofImage.spatial[dim] == image[last] * ofImage.spatial[last] &&
+        ofOutput.spatial[dim] == places[last] * ofOutput.spatial[last];
+    if (!isRow)
+      return;
+    image[last] *= image[dim];
+    places[last] *= places[dim];
+    image[dim] = places[dim] = 1;
   }
 }
 
@@ -99,6 +124,27 @@ template <bool isExact> static void addProduct(Slot &sum, Slot a, Slot b) {
     sum.f += a.f * b.f;
 }
 
+/// sum[i] += a[i] * b, where rows are as long as the compiler likes them.
+template <bool isExact>
+static void addRow(Slot *sum, int64_t bySum, const Slot *a, int64_t byA, Slot b,
+                   int64_t count) {
+  if (bySum == 1 && byA == 1)
+    for (int64_t i = 0; i < count; ++i)
+      addProduct<isExact>(sum[i], a[i], b);
+  else
+    for (int64_t i = 0; i < count; ++i)
+      addProduct<isExact>(sum[i * bySum], a[i * byA], b);
+}
+
+ConvKernel::Range ConvKernel::placesInside(int dim, int64_t inWindow) const {
+  const int64_t first = inWindow * dilations[dim] - pads[dim];
+  const int64_t begin = first >= 0 ? 0 : llvm::divideCeil(-first, strides[dim]);
+  const int64_t room = image[dim] - 1 - first;
+  const int64_t end =
+      room < 0 ? 0 : std::min(places[dim], room / strides[dim] + 1);
+  return {begin, std::max(begin, end), begin * strides[dim] + first};
+}
+
 template <bool isExact, ConvKernel::Role target>
 void ConvKernel::runAll(ArrayRef<std::vector<Slot> *> buffers) const {
   Slot zero;
@@ -108,39 +154,44 @@ void ConvKernel::runAll(ArrayRef<std::vector<Slot> *> buffers) const {
   for (int role : {Image, Filter, Output})
     data[role] = buffers[bufferOf[role]]->data();
 
-  // The rows of channels at a place and an element of the window.
-  auto multiply = [&](Slot *imageRow, Slot *filterRow, Slot *outputRow) {
-    for (int64_t k = 0; k < groupOutputs; ++k) {
-      Slot *filters = filterRow + k * ofFilter.outer;
-      Slot &kept = outputRow[k * ofOutput.inner];
-      Slot o = kept;
-      for (int64_t c = 0; c < groupChannels; ++c) {
-        Slot &i = imageRow[c * ofImage.inner];
-        Slot &f = filters[c * ofFilter.inner];
-        if (target == Image)
-          addProduct<isExact>(i, f, o);
-        else if (target == Filter)
-          addProduct<isExact>(f, i, o);
-        else
-          addProduct<isExact>(o, i, f);
-      }
-      if (target == Output)
-        kept = o;
-    }
+  // One element of the filter at a row of places.
+  auto multiplyRow = [&](Slot *i, Slot *f, Slot *o, int64_t count) {
+    const int64_t byImage = strides[kDims - 1] * ofImage.spatial[kDims - 1];
+    const int64_t byOutput = ofOutput.spatial[kDims - 1];
+    if (target == Output)
+      return addRow<isExact>(o, byOutput, i, byImage, *f, count);
+    if (target == Image)
+      return addRow<isExact>(i, byImage, o, byOutput, *f, count);
+    Slot sum = *f;
+    for (int64_t place = 0; place < count; ++place)
+      addProduct<isExact>(sum, i[place * byImage], o[place * byOutput]);
+    *f = sum;
   };
-  // Places, then elements of the window, dim by dim.
+  // The rows of channels at a row of places and an element of the window.
+  auto multiply = [&](Slot *i, Slot *f, Slot *o, int64_t count) {
+    for (int64_t k = 0; k < groupOutputs; ++k)
+      for (int64_t c = 0; c < groupChannels; ++c)
+        multiplyRow(i + c * ofImage.inner,
+                    f + k * ofFilter.outer + c * ofFilter.inner,
+                    o + k * ofOutput.inner, count);
+  };
+  // Elements of the window, then places, dim by dim.
   auto walk = [&](auto &self, int dim, Slot *i, Slot *f, Slot *o) -> void {
-    if (dim == kDims)
-      return multiply(i, f, o);
-    for (int64_t place = 0; place < places[dim]; ++place)
-      for (int64_t w = 0; w < window[dim]; ++w) {
-        const int64_t at =
-            place * strides[dim] - pads[dim] + w * dilations[dim];
-        if (at >= 0 && at < image[dim])
-          self(self, dim + 1, i + at * ofImage.spatial[dim],
-               f + w * ofFilter.spatial[dim],
-               o + place * ofOutput.spatial[dim]);
+    for (int64_t w = 0; w < window[dim]; ++w) {
+      const Range at = placesInside(dim, w);
+      Slot *image = i + at.inImage * ofImage.spatial[dim];
+      Slot *filter = f + w * ofFilter.spatial[dim];
+      Slot *output = o + at.begin * ofOutput.spatial[dim];
+      if (dim == kDims - 1) {
+        multiply(image, filter, output, at.end - at.begin);
+        continue;
       }
+      for (int64_t place = at.begin; place < at.end; ++place) {
+        self(self, dim + 1, image, filter, output);
+        image += strides[dim] * ofImage.spatial[dim];
+        output += ofOutput.spatial[dim];
+      }
+    }
   };
   for (int64_t n = 0; n < samples; ++n)
     for (int64_t g = 0; g < groups; ++g)

@@ -26,7 +26,8 @@ public:
   void run(llvm::ArrayRef<std::vector<Slot> *> buffers) const;
 
 private:
-  static constexpr int kDims = 3; // spatial ones; those that are not have 1
+  static constexpr int kDims =
+      3; // spatial ones; the first have 1 where there are fewer
   enum Role { Image, Filter, Output };
 
   /// How a tensor is walked: by sample or filter's output, by channel, by the
@@ -40,6 +41,15 @@ private:
   void setShapes(const train::Window &window, llvm::ArrayRef<int64_t> image,
                  llvm::ArrayRef<int64_t> filter,
                  llvm::ArrayRef<int64_t> output);
+  void joinDims();
+
+  /// The places along a dim at which an element of the window lies in the
+  /// image, and where it lies there at the first of them.
+  struct Range {
+    int64_t begin, end, inImage;
+  };
+  Range placesInside(int dim, int64_t inWindow) const;
+
   template <bool isExact, Role target>
   void runAll(llvm::ArrayRef<std::vector<Slot> *> buffers) const;
 

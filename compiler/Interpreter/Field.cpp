@@ -6,21 +6,9 @@
 
 namespace zc::interpreter::field {
 
-/// Between 0 and kPrime - 1.
-static uint64_t residue(int64_t value) {
-  return static_cast<uint64_t>(value < 0 ? value + kPrime : value);
-}
-
-static int64_t center(uint64_t residue) {
-  const auto value = static_cast<int64_t>(residue);
-  return value > kPrime / 2 ? value - kPrime : value;
-}
-
 int64_t ofBits(uint64_t bits) { return center(bits % uint64_t(kPrime)); }
 
-int64_t add(int64_t a, int64_t b) {
-  if (isNumber(a) && isNumber(b))
-    return center((residue(a) + residue(b)) % uint64_t(kPrime));
+int64_t addBeyond(int64_t a, int64_t b) {
   if (a == kNotANumber || b == kNotANumber)
     return kNotANumber;
   if (!isNumber(a) && !isNumber(b))
@@ -28,12 +16,7 @@ int64_t add(int64_t a, int64_t b) {
   return isNumber(a) ? b : a;
 }
 
-int64_t multiply(int64_t a, int64_t b) {
-  if (isNumber(a) && isNumber(b)) {
-    const auto product =
-        static_cast<unsigned __int128>(residue(a)) * residue(b);
-    return center(static_cast<uint64_t>(product % uint64_t(kPrime)));
-  }
+int64_t multiplyBeyond(int64_t a, int64_t b) {
   if (a == kNotANumber || b == kNotANumber || a == 0 || b == 0)
     return kNotANumber;
   return (a < 0) == (b < 0) ? kInfinity : -kInfinity;

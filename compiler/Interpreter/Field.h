@@ -37,8 +37,39 @@ int64_t ofBits(uint64_t bits);
 /// A float, which is a whole number times a power of two.
 int64_t ofDouble(double value);
 
-int64_t add(int64_t a, int64_t b);
-int64_t multiply(int64_t a, int64_t b);
+/// A sum or product of which one is no number.
+int64_t addBeyond(int64_t a, int64_t b);
+int64_t multiplyBeyond(int64_t a, int64_t b);
+
+/// Between 0 and kPrime - 1.
+inline uint64_t residue(int64_t value) {
+  return static_cast<uint64_t>(value < 0 ? value + kPrime : value);
+}
+
+inline int64_t center(uint64_t residue) {
+  const auto value = static_cast<int64_t>(residue);
+  return value > kPrime / 2 ? value - kPrime : value;
+}
+
+inline int64_t add(int64_t a, int64_t b) {
+  if (!isNumber(a) || !isNumber(b))
+    return addBeyond(a, b);
+  const int64_t sum = a + b;
+  return sum > kPrime / 2    ? sum - kPrime
+         : sum < -kPrime / 2 ? sum + kPrime
+                             : sum;
+}
+
+inline int64_t multiply(int64_t a, int64_t b) {
+  if (!isNumber(a) || !isNumber(b))
+    return multiplyBeyond(a, b);
+  const auto product = static_cast<unsigned __int128>(residue(a)) * residue(b);
+  // 2^61 is 1: the digits above count as if they stood below.
+  constexpr unsigned kDigits = 61;
+  const uint64_t sum = (static_cast<uint64_t>(product) & uint64_t(kPrime)) +
+                       static_cast<uint64_t>(product >> kDigits);
+  return center(sum >= uint64_t(kPrime) ? sum - uint64_t(kPrime) : sum);
+}
 
 /// The float operations that give floats, and Opcode::CmpF as 0 or 1.
 int64_t compute(const Instruction &in, int64_t a, int64_t b, int64_t c);

@@ -68,11 +68,16 @@ private:
   LogicalResult runFused(train::FusedOp op, Environment &environment);
   LogicalResult runLinalgForm(Operation &op, Environment &environment);
 
-  FailureOr<OpKernel *> kernelOf(Operation &op, Shapes operands,
-                                 Shapes results);
+  /// An op as it is run each time.
+  struct Compiled {
+    OpKernel *kernel = nullptr;
+    SmallVector<int64_t, 2> resultSizes; // elements
+  };
+  FailureOr<Compiled *> compiledOf(Operation &op);
 
   Precision precision;
-  DenseMap<Operation *, OpKernel *> kernels;
+  DenseMap<Operation *, Compiled> ops;
+  DenseMap<Attribute, Elements> constants;
   /// Layers are alike: each kind of op is compiled once.
   std::map<std::vector<const void *>, std::unique_ptr<OpKernel>> kinds;
 };
@@ -95,42 +100,45 @@ Elements Interpreter::Implementation::fromTensor(const Tensor &tensor) const {
 // One op
 //===----------------------------------------------------------------------===//
 
-FailureOr<OpKernel *> Interpreter::Implementation::kernelOf(Operation &op,
-                                                            Shapes operands,
-                                                            Shapes results) {
-  OpKernel *&kernel = kernels[&op];
-  if (kernel)
-    return kernel;
+FailureOr<Interpreter::Implementation::Compiled *>
+Interpreter::Implementation::compiledOf(Operation &op) {
+  Compiled &mine = ops[&op];
+  if (mine.kernel)
+    return &mine;
+  auto shapesOf = [](TypeRange types) {
+    return llvm::map_to_vector(types, [](Type type) { return shapeOf(type); });
+  };
+  const auto results = shapesOf(op.getResultTypes());
   std::unique_ptr<OpKernel> &kind = kinds[kindOf(&op)];
   if (!kind) {
-    auto compiled = OpKernel::compile(&op, operands, results, precision);
+    auto compiled = OpKernel::compile(&op, shapesOf(op.getOperandTypes()),
+                                      results, precision);
     if (failed(compiled))
       return failure();
     kind = std::make_unique<OpKernel>(std::move(*compiled));
   }
-  return kernel = kind.get();
+  mine.kernel = kind.get();
+  for (ArrayRef<int64_t> shape : results)
+    mine.resultSizes.push_back(ShapedType::getNumElements(shape));
+  return &mine;
 }
 
 LogicalResult
 Interpreter::Implementation::runLinalgForm(Operation &op,
                                            Environment &environment) {
-  auto shapesOf = [](TypeRange types) {
-    return llvm::map_to_vector(types, [](Type type) { return shapeOf(type); });
-  };
-  auto operands = shapesOf(op.getOperandTypes());
-  auto results = shapesOf(op.getResultTypes());
-  auto kernel = kernelOf(op, operands, results);
-  if (failed(kernel))
+  auto compiled = compiledOf(op);
+  if (failed(compiled))
     return failure();
   SmallVector<std::vector<Slot> *> buffers;
   for (Value operand : op.getOperands())
     buffers.push_back(environment.at(operand).get());
-  for (auto [result, shape] : llvm::zip_equal(op.getResults(), results)) {
-    Elements elements = newElements(shape);
+  for (auto [result, size] :
+       llvm::zip_equal(op.getResults(), (*compiled)->resultSizes)) {
+    auto elements = std::make_shared<std::vector<Slot>>(size);
     buffers.push_back(elements.get());
     environment[result] = std::move(elements);
   }
-  return (*kernel)->run(buffers)
+  return (*compiled)->kernel->run(buffers)
              ? success()
              : op.emitOpError("reads or writes beyond the end of a tensor");
 }
@@ -169,13 +177,25 @@ Interpreter::Implementation::runOnBlock(Operation *op, ArrayRef<Tensor> inputs,
 LogicalResult
 Interpreter::Implementation::runConstant(train::ConstantOp op,
                                          Environment &environment) {
+  Elements &known = constants[op.getValue()]; // every rank asks for it
+  if (known) {
+    environment[op.getResult()] = known;
+    return success();
+  }
   std::optional<Tensor> value = tensorOf(op.getValue());
   if (!value)
     return op.emitOpError("has a value that the interpreter cannot read");
-  if (precision == Precision::Wide && op.getType().getElementType().isF32())
-    for (double &number : value->floats)
-      number = fractionOf(number);
-  environment[op.getResult()] = fromTensor(*value);
+  if (precision == Precision::Wide && op.getType().getElementType().isF32()) {
+    // Most have one number.
+    double last = 0, fraction = fractionOf(last);
+    for (double &number : value->floats) {
+      if (number != last)
+        fraction = fractionOf(last = number);
+      number = fraction;
+    }
+  }
+  known = fromTensor(*value);
+  environment[op.getResult()] = known;
   return success();
 }
 
@@ -274,9 +294,19 @@ Interpreter::Implementation::collect(func::FuncOp func,
 FailureOr<std::vector<Tensor>>
 Interpreter::Implementation::run(func::FuncOp func, ArrayRef<Tensor> inputs) {
   auto environment = bind(func, inputs);
-  if (failed(environment) ||
-      failed(runBlock(func.getBody().front(), *environment)))
+  if (failed(environment))
     return failure();
+  for (Operation &op : func.getBody().front().without_terminator()) {
+    if (failed(runOp(op, *environment)))
+      return failure();
+    // Nobody will read it any more.
+    for (Value operand : op.getOperands())
+      if (llvm::all_of(operand.getUsers(), [&](Operation *user) {
+            return user == &op || (user->getBlock() == op.getBlock() &&
+                                   user->isBeforeInBlock(&op));
+          }))
+        environment->erase(operand);
+  }
   return collect(func, *environment);
 }
 

@@ -281,69 +281,120 @@ static int64_t computeInteger(const Instruction &in, int64_t a, int64_t b) {
 }
 
 /// False: floats have no part in the instruction.
-static bool executeExact(const Instruction &in, Slot *slots) {
-  const int64_t a = slots[in.operands[0]].i, b = slots[in.operands[1]].i;
-  int64_t &result = slots[in.result].i;
+static bool computeExact(const Instruction &in, Slot a, Slot b, Slot c,
+                         Slot &result) {
   switch (in.opcode) {
   case Opcode::CmpF:
-    result = field::compare(in.predicate, a, b);
+    result.i = field::compare(in.predicate, a.i, b.i);
     return true;
   case Opcode::FPToSI:
   case Opcode::FPToUI:
-    result = wrap(field::toInteger(a), in.width);
+    result.i = wrap(field::toInteger(a.i), in.width);
     return true;
   case Opcode::SIToFP:
-    result = field::ofDouble(double(asSigned(a, in.fromWidth)));
+    result.i = field::ofDouble(double(asSigned(a.i, in.fromWidth)));
     return true;
   case Opcode::UIToFP:
-    result = field::ofBits(asUnsigned(a, in.fromWidth));
+    result.i = field::ofBits(asUnsigned(a.i, in.fromWidth));
     return true;
   default:
     if (in.opcode > Opcode::MoveF)
       return false;
-    result = field::compute(in, a, b, slots[in.operands[2]].i);
+    result.i = field::compute(in, a.i, b.i, c.i);
     return true;
   }
+}
+
+/// The result before it is rounded.
+static Slot computeWhole(const Instruction &in, Slot a, Slot b, Slot c) {
+  Slot result;
+  if (in.opcode <= Opcode::MoveF && in.opcode != Opcode::CmpF) {
+    result.f = computeFloat(in, a.f, b.f, c.f);
+    return result;
+  }
+  switch (in.opcode) {
+  case Opcode::CmpF:
+    result.i = compareFloats(in.predicate, a.f, b.f);
+    break;
+  case Opcode::FPToSI:
+  case Opcode::FPToUI:
+    result.i = wrap(toInteger(a.f), in.width);
+    break;
+  case Opcode::SIToFP:
+    result.f = static_cast<double>(asSigned(a.i, in.fromWidth));
+    break;
+  case Opcode::UIToFP:
+    result.f = static_cast<double>(asUnsigned(a.i, in.fromWidth));
+    break;
+  case Opcode::Select:
+    return a.i ? b : c;
+  default:
+    result.i = computeInteger(in, a.i, b.i);
+    break;
+  }
+  return result;
+}
+
+/// Any operation but a node.
+static Slot compute(const Instruction &in, Slot a, Slot b, Slot c) {
+  Slot result;
+  if (in.isExact && computeExact(in, a, b, c, result))
+    return result;
+  result = computeWhole(in, a, b, c);
+  if (in.rounds)
+    result.f = static_cast<float>(result.f);
+  return result;
 }
 
 void execute(const Code &code, Frame &frame) {
   Slot *slots = frame.slots.data();
   for (const Instruction &in : code) {
-    Slot &result = slots[in.result];
-    Slot a = slots[in.operands[0]], b = slots[in.operands[1]];
-    if (in.isExact && executeExact(in, slots))
-      continue;
-    if (in.opcode <= Opcode::MoveF && in.opcode != Opcode::CmpF) {
-      double value = computeFloat(in, a.f, b.f, slots[in.operands[2]].f);
-      result.f = in.rounds ? static_cast<float>(value) : value;
-      continue;
-    }
-    switch (in.opcode) {
-    case Opcode::Node:
+    if (in.opcode == Opcode::Node)
       in.node->run(frame);
-      break;
-    case Opcode::CmpF:
-      result.i = compareFloats(in.predicate, a.f, b.f);
-      break;
-    case Opcode::FPToSI:
-    case Opcode::FPToUI:
-      result.i = wrap(toInteger(a.f), in.width);
-      break;
-    case Opcode::SIToFP:
-      result.f = static_cast<double>(asSigned(a.i, in.fromWidth));
-      break;
-    case Opcode::UIToFP:
-      result.f = static_cast<double>(asUnsigned(a.i, in.fromWidth));
-      break;
-    case Opcode::Select:
-      result = a.i ? b : slots[in.operands[2]];
-      break;
-    default:
-      result.i = computeInteger(in, a.i, b.i);
-      break;
-    }
-    if (in.rounds)
-      result.f = static_cast<float>(result.f);
+    else
+      slots[in.result] = compute(in, slots[in.operands[0]],
+                                 slots[in.operands[1]], slots[in.operands[2]]);
+  }
+}
+
+void executeRow(const Instruction &in, const Slot *a, const Slot *b,
+                const Slot *c, Slot *result, int64_t count) {
+  auto forEach = [&](auto operation) {
+    for (int64_t i = 0; i < count; ++i)
+      result[i] = operation(a[i], b[i], c[i]);
+  };
+  auto forFloats = [&](auto operation) {
+    for (int64_t i = 0; i < count; ++i)
+      result[i].f = operation(a[i].f, b[i].f);
+  };
+  // The compiler makes one tight loop of each of the common ones.
+  const Opcode opcode = in.isExact || in.rounds ? Opcode::Node : in.opcode;
+  switch (opcode) {
+  case Opcode::AddF:
+    return forFloats([](double x, double y) { return x + y; });
+  case Opcode::SubF:
+    return forFloats([](double x, double y) { return x - y; });
+  case Opcode::MulF:
+    return forFloats([](double x, double y) { return x * y; });
+  case Opcode::DivF:
+    return forFloats([](double x, double y) { return x / y; });
+  case Opcode::MaximumF:
+    return forFloats(maximum);
+  case Opcode::MoveF:
+    return forFloats([](double x, double) { return x; });
+  case Opcode::Sqrt:
+    return forFloats([](double x, double) { return std::sqrt(x); });
+  case Opcode::Select:
+    return forEach([](Slot x, Slot y, Slot z) { return x.i ? y : z; });
+  case Opcode::CmpF:
+    return forEach([&](Slot x, Slot y, Slot) {
+      Slot holds;
+      holds.i = compareFloats(in.predicate, x.f, y.f);
+      return holds;
+    });
+  default:
+    return forEach(
+        [&](Slot x, Slot y, Slot z) { return compute(in, x, y, z); });
   }
 }
 

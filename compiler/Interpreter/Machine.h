@@ -88,6 +88,10 @@ public:
 
 void execute(const Code &code, Frame &frame);
 
+/// Does one operation, which is no node, for `count` elements.
+void executeRow(const Instruction &in, const Slot *a, const Slot *b,
+                const Slot *c, Slot *result, int64_t count);
+
 /// A compiled piece of IR. Its first views are its arguments.
 struct Program {
   Frame frame; // constants are already in their slots

@@ -2,7 +2,7 @@
 #ifndef ZC_COMPILER_INTERPRETER_NODES_H
 #define ZC_COMPILER_INTERPRETER_NODES_H
 
-#include "compiler/Interpreter/Machine.h"
+#include "compiler/Interpreter/RowBody.h"
 
 namespace zc::interpreter {
 
@@ -120,6 +120,7 @@ public:
   /// Slots of the loops' counters, for linalg.index; empty if unused.
   Registers counters;
   Code body;
+  RowBody rowBody; // the same
 };
 
 } // namespace zc::interpreter

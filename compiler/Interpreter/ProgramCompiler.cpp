@@ -464,6 +464,16 @@ LogicalResult ProgramCompiler::findRanges(linalg::GenericOp op,
   return success();
 }
 
+static void setRowBody(GenericNode &node) {
+  Registers given = node.counters, yielded;
+  for (const GenericNode::Operand &operand : node.operands) {
+    given.push_back(operand.argument);
+    if (operand.isWritten)
+      yielded.push_back(operand.yield);
+  }
+  node.rowBody.set(node.body, given, yielded);
+}
+
 LogicalResult ProgramCompiler::compileGeneric(linalg::GenericOp op,
                                               Code &code) {
   if (!op.hasPureBufferSemantics())
@@ -491,6 +501,7 @@ LogicalResult ProgramCompiler::compileGeneric(linalg::GenericOp op,
   for (auto [index, yielded] :
        llvm::enumerate(op.getBody()->getTerminator()->getOperands()))
     node.operands[firstOutput + index].yield = slotOf(yielded);
+  setRowBody(node);
   return success();
 }
 

@@ -173,36 +173,32 @@ RankedTensorType wholeResultType(func::FuncOp func, unsigned index) {
                    func.getResultAttr(index, dist::kWholeAttr));
 }
 
-static Division divisionOf(func::FuncOp func, DictionaryAttr attributes,
-                           Type type) {
-  Attribute sharding, state;
-  if (attributes) {
-    sharding = attributes.get(dist::kShardingAttr);
-    state = attributes.get(train::kStateAttr);
-  }
+static Division divisionOf(Attribute sharding, Type type,
+                           train::StateOp state) {
   auto given = dyn_cast_or_null<dist::ShardingAttr>(sharding);
   if (!given)
     given = dist::getReplicated(type.getContext(),
                                 cast<RankedTensorType>(type).getRank());
-  return {given, train::findState(func, state)};
+  return {given, state};
 }
 
-Division argumentDivision(func::FuncOp func, unsigned index) {
-  return divisionOf(func, func.getArgAttrDict(index),
-                    func.getArgumentTypes()[index]);
+Division argumentDivision(func::FuncOp func, unsigned index,
+                          train::StateOp state) {
+  return divisionOf(func.getArgAttr(index, dist::kShardingAttr),
+                    func.getArgumentTypes()[index], state);
 }
 
-Division resultDivision(func::FuncOp func, unsigned index) {
-  Division division = divisionOf(func, func.getResultAttrDict(index),
-                                 func.getResultTypes()[index]);
+Division resultDivision(func::FuncOp func, unsigned index,
+                        train::StateOp state) {
+  Division division = divisionOf(func.getResultAttr(index, dist::kShardingAttr),
+                                 func.getResultTypes()[index], state);
   auto tokens = func.getResultAttrOfType<IntegerAttr>(index, kTokenDimAttr);
   if (tokens && func.getResultAttr(index, kTokenOrderAttr))
     division.zigzagDim = tokens.getInt();
   return division;
 }
 
-StringAttr coordinateAxis(func::FuncOp func, unsigned index) {
-  train::StateOp state = train::findState(func.getArgument(index));
+StringAttr coordinateAxis(train::StateOp state) {
   return state ? state->getAttrOfType<StringAttr>(dist::kCoordinateAttr)
                : StringAttr();
 }

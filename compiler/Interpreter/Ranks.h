@@ -9,6 +9,7 @@
 #include "compiler/Interpreter/Machine.h"
 #include "compiler/Interpreter/Tensor.h"
 #include "dialects/Dist/DistDialect.h"
+#include "dialects/Train/TrainDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace zc::interpreter {
@@ -44,16 +45,21 @@ llvm::FailureOr<Tensor> joinParts(llvm::ArrayRef<Tensor> parts,
                                   Division division, dist::MeshAttr mesh,
                                   std::string &error);
 
-/// The type and the division of the whole tensor behind an argument or a
-/// result.
+/// The type of the whole tensor behind an argument or a result.
 mlir::RankedTensorType wholeArgumentType(mlir::func::FuncOp func,
                                          unsigned index);
 mlir::RankedTensorType wholeResultType(mlir::func::FuncOp func, unsigned index);
-Division argumentDivision(mlir::func::FuncOp func, unsigned index);
-Division resultDivision(mlir::func::FuncOp func, unsigned index);
 
-/// The axis on which an argument holds the rank's coordinate, or null.
-mlir::StringAttr coordinateAxis(mlir::func::FuncOp func, unsigned index);
+/// How it is divided. `state`: the one that it is bound to, or null; to look up
+/// each of many takes time.
+Division argumentDivision(mlir::func::FuncOp func, unsigned index,
+                          train::StateOp state);
+Division resultDivision(mlir::func::FuncOp func, unsigned index,
+                        train::StateOp state);
+
+/// The axis on which the argument of a state holds the rank's coordinate, or
+/// null.
+mlir::StringAttr coordinateAxis(train::StateOp state);
 
 /// The ranks of `rank`'s group along `axes`, in the order of their numbers.
 llvm::SmallVector<int64_t> groupOf(int64_t rank, mlir::ArrayAttr axes,

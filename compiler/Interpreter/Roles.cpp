@@ -72,9 +72,7 @@ static bool isWithoutFlush(func::FuncOp program) {
 }
 
 /// Roles add up their own micro-batches' gradients of what they hold together.
-static bool isTermOfRole(func::FuncOp program, DictionaryAttr attributes) {
-  train::StateOp state = train::findState(
-      program, attributes ? attributes.get(train::kStateAttr) : Attribute());
+static bool isTermOfRole(func::FuncOp program, train::StateOp state) {
   return state && state.getKind() == train::kAccumulator &&
          !isWithoutFlush(program);
 }
@@ -109,18 +107,36 @@ struct Bound {
   StringAttr coordinate = {}; // the axis, of an argument that is one
 };
 
+/// The states that a program's arguments and results name.
+class States {
+public:
+  explicit States(func::FuncOp program) {
+    for (auto state :
+         program->getParentOfType<ModuleOp>().getOps<train::StateOp>())
+      states[state.getSymNameAttr()] = state;
+  }
+  train::StateOp find(Attribute symbol) const {
+    auto name = dyn_cast_or_null<FlatSymbolRefAttr>(symbol);
+    return name ? states.lookup(name.getAttr()) : train::StateOp();
+  }
+
+private:
+  DenseMap<StringAttr, train::StateOp> states;
+};
+
 class ProgramRun {
 public:
   ProgramRun(Interpreter &interpreter, ArrayRef<func::FuncOp> programs)
       : interpreter(interpreter), programs(programs),
         mesh(dist::getMesh(func::FuncOp(programs.front()))) {
     for (func::FuncOp program : programs) {
+      const States states(program);
       auto &mine = arguments.emplace_back();
       for (unsigned i = 0; i < program.getNumArguments(); ++i)
-        mine.push_back(getArgument(program, i));
+        mine.push_back(getArgument(program, i, states));
       auto &made = results.emplace_back();
       for (unsigned i = 0; i < program.getNumResults(); ++i)
-        made.push_back(getResult(program, i));
+        made.push_back(getResult(program, i, states));
     }
   }
 
@@ -140,27 +156,33 @@ public:
   }
 
 private:
-  static Bound getArgument(func::FuncOp program, unsigned index) {
+  static Bound getArgument(func::FuncOp program, unsigned index,
+                           const States &states) {
     Bound bound;
     bound.isMessage = bool(getReceived(program, index));
     if (bound.isMessage)
       return bound;
     bound.name = argumentName(program, index);
-    bound.isTerm = isTermOfRole(program, program.getArgAttrDict(index));
-    bound.division = argumentDivision(program, index);
-    bound.coordinate = coordinateAxis(program, index);
+    train::StateOp state =
+        states.find(program.getArgAttr(index, train::kStateAttr));
+    bound.isTerm = isTermOfRole(program, state);
+    bound.division = argumentDivision(program, index, state);
+    bound.coordinate = coordinateAxis(state);
     return bound;
   }
 
-  static Bound getResult(func::FuncOp program, unsigned index) {
+  static Bound getResult(func::FuncOp program, unsigned index,
+                         const States &states) {
     Bound bound;
     bound.isMessage = bool(getSent(program, index));
     if (bound.isMessage)
       return bound;
     bound.name = resultName(program, index);
-    bound.isTerm = isTermOfRole(program, program.getResultAttrDict(index));
+    train::StateOp state =
+        states.find(program.getResultAttr(index, train::kStateAttr));
+    bound.isTerm = isTermOfRole(program, state);
     bound.isServers = bool(program.getResultAttr(index, dist::kServerAttr));
-    bound.division = resultDivision(program, index);
+    bound.division = resultDivision(program, index, state);
     bound.wholeType = wholeResultType(program, index);
     return bound;
   }

@@ -145,7 +145,7 @@ private:
       values[name] = tensor;
     if (ofSamples)
       takeVersions(values);
-    auto bound = bindArguments(programs, values, std::nullopt);
+    auto bound = bindArguments(programs, std::move(values), std::nullopt);
     if (failed(bound))
       return failure();
     return runPrograms(interpreter, programs, *bound);

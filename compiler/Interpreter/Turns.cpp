@@ -22,32 +22,57 @@ Turns::Turns(ArrayRef<func::FuncOp> programs, dist::MeshAttr mesh,
     : programs(programs), mesh(mesh), runOp(runOp) {
   for (auto [rank, environment] : llvm::enumerate(environments)) {
     int64_t role = roleOf(rank, programs.size(), mesh);
-    ranks.push_back({programs[role], environment, role, {}, {}, {}});
+    ranks.push_back({programs[role], environment, role, {}, 0, {}, {}});
   }
-  for (func::FuncOp program : programs)
-    for (auto [number, op] : llvm::enumerate(program.getBody().front()))
+  for (func::FuncOp program : programs) {
+    auto &mine = ops.emplace_back();
+    for (auto [number, op] : llvm::enumerate(program.getBody().front())) {
       numbers[&op] = number;
+      mine.push_back(&op);
+    }
+  }
   for (Rank &rank : ranks)
     prepare(rank);
 }
 
 void Turns::prepare(Rank &rank) {
-  for (Operation &op : rank.program.getBody().front()) {
-    const unsigned missing = llvm::count_if(op.getOperands(), [&](Value value) {
-      return !rank.environment.contains(value);
-    });
-    rank.missing[&op] = missing;
+  rank.left = ops[rank.role].size();
+  for (auto [number, op] : llvm::enumerate(ops[rank.role])) {
+    // An op's result is made in any case; a message may not have come.
+    const unsigned missing =
+        llvm::count_if(op->getOperands(), [&](Value value) {
+          return value.getDefiningOp() || !rank.environment.contains(value);
+        });
+    rank.missing.push_back(missing);
     if (missing == 0)
-      rank.ready[numbers.at(&op)] = &op;
+      rank.ready.insert(number);
   }
+}
+
+bool Turns::isRead(const Rank &rank, Value value) const {
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    auto number = numbers.find(user);
+    return number == numbers.end() || user->hasTrait<OpTrait::IsTerminator>() ||
+           rank.missing[number->second] != kDone;
+  });
+}
+
+void Turns::setDone(Rank &rank, size_t number) {
+  rank.missing[number] = kDone;
+  --rank.left;
+  for (Value operand : ops[rank.role][number]->getOperands())
+    if (!isRead(rank, operand))
+      rank.environment.erase(operand);
 }
 
 void Turns::know(int64_t number, Value value) {
   Rank &rank = ranks[number];
-  for (Operation *user : value.getUsers()) // once for each operand
-    if (auto found = rank.missing.find(user);
-        found != rank.missing.end() && --found->second == 0)
-      rank.ready[numbers.at(user)] = user;
+  for (Operation *user : value.getUsers()) { // once for each operand
+    const auto found = numbers.find(user);
+    if (found != numbers.end() && rank.missing[found->second] != kDone &&
+        --rank.missing[found->second] == 0)
+      rank.ready.insert(found->second);
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -148,18 +173,18 @@ FailureOr<bool> Turns::runAlone(int64_t number) {
   Rank &rank = ranks[number];
   bool moved = false;
   while (!rank.ready.empty()) {
-    const auto [place, op] = *rank.ready.begin();
+    const size_t place = *rank.ready.begin();
+    Operation *op = ops[rank.role][place];
     rank.ready.erase(rank.ready.begin());
     if (isa<dist::CollectiveOpInterface>(op)) {
       rank.collectives[place] = op;
       continue;
     }
     moved = true;
-    rank.missing.erase(op);
-    if (op->hasTrait<OpTrait::IsTerminator>())
-      continue;
-    if (failed(runOp(*op, rank.environment)))
+    const bool isEnd = op->hasTrait<OpTrait::IsTerminator>();
+    if (!isEnd && failed(runOp(*op, rank.environment)))
       return failure();
+    setDone(rank, place);
     for (Value result : op->getResults()) {
       know(number, result);
       deliver(number, result);
@@ -219,7 +244,7 @@ Operation *Turns::findPartner(dist::CollectiveOpInterface op,
 }
 
 bool Turns::isReady(const Rank &rank, Operation *op) const {
-  return op && rank.missing.contains(op) && rank.missing.lookup(op) == 0;
+  return op && rank.missing[numbers.at(op)] == 0;
 }
 
 LogicalResult Turns::exchangeAmong(ArrayRef<int64_t> group,
@@ -240,7 +265,7 @@ LogicalResult Turns::exchangeAmong(ArrayRef<int64_t> group,
   for (auto [member, elements] : llvm::zip_equal(group, results)) {
     Operation *own = findPartner(op, ranks[member]);
     ranks[member].environment[own->getResult(0)] = std::move(elements);
-    ranks[member].missing.erase(own);
+    setDone(ranks[member], numbers.at(own));
     ranks[member].ready.erase(numbers.at(own));
     ranks[member].collectives.erase(numbers.at(own));
     know(member, own->getResult(0));
@@ -286,8 +311,7 @@ LogicalResult Turns::run() {
       moved |= *alone || *met;
     }
   }
-  return llvm::all_of(ranks,
-                      [](const Rank &rank) { return rank.missing.empty(); })
+  return llvm::all_of(ranks, [](const Rank &rank) { return rank.left == 0; })
              ? success()
              : reportWaiting();
 }
@@ -299,10 +323,9 @@ LogicalResult Turns::run() {
 /// Describes the first op that waits: ops before it have run.
 std::string Turns::describeWait(int64_t number) const {
   const Rank &rank = ranks[number];
-  Operation *first = nullptr;
-  for (const auto &[op, missing] : rank.missing)
-    if (!first || numbers.at(op) < numbers.at(first))
-      first = op;
+  const auto waits = llvm::find_if(
+      rank.missing, [](unsigned missing) { return missing != kDone; });
+  Operation *first = ops[rank.role][waits - rank.missing.begin()];
   std::string text;
   llvm::raw_string_ostream os(text);
   os << "rank " << number << ", of role " << rank.role << ", waits at '"
@@ -315,7 +338,7 @@ std::string Turns::describeWait(int64_t number) const {
       os << comma << "message " << end->id << " from role " << end->peer;
     }
   auto op = dyn_cast<dist::CollectiveOpInterface>(first);
-  if (!op || rank.missing.lookup(op) > 0)
+  if (!op || *waits > 0)
     return text;
   for (int64_t member : findGroup(number, op)) {
     Operation *partner = findPartner(op, ranks[member]);
@@ -333,7 +356,7 @@ LogicalResult Turns::reportWaiting() const {
   InFlightDiagnostic error = program.emitOpError("stops where all wait:");
   int64_t lines = 0;
   for (size_t number = 0; number < ranks.size(); ++number)
-    if (!ranks[number].missing.empty() && ++lines <= kMostLines)
+    if (ranks[number].left > 0 && ++lines <= kMostLines)
       error << "\n  " << describeWait(number);
   return error;
 }

@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 #include <map>
+#include <set>
 
 namespace zc::interpreter {
 
@@ -45,11 +46,15 @@ private:
     mlir::func::FuncOp program;
     Environment &environment;
     int64_t role;
-    /// Ops that have not run, with how many of their operands are missing.
-    llvm::DenseMap<mlir::Operation *, unsigned> missing;
-    /// Those of which none is, by their numbers; collectives wait for others.
-    std::map<size_t, mlir::Operation *> ready, collectives;
+    /// How many operands each op of the program still misses, by its number;
+    /// kDone: it has run.
+    std::vector<unsigned> missing;
+    size_t left; // ops that have not run
+    /// Those that miss none, by their numbers; collectives wait for others.
+    std::set<size_t> ready;
+    std::map<size_t, mlir::Operation *> collectives;
   };
+  static constexpr unsigned kDone = ~0u;
   /// A role and its argument that a message becomes.
   using Target = std::pair<int64_t, mlir::Value>;
   /// A program's collectives by their axes and holders, in its order.
@@ -61,6 +66,9 @@ private:
   mlir::LogicalResult checkReceived(int64_t role, unsigned index);
   void findCollectives();
   void prepare(Rank &rank);
+  /// The op has run; what nobody will read any more is forgotten.
+  void setDone(Rank &rank, size_t number);
+  bool isRead(const Rank &rank, mlir::Value value) const;
   /// A value of the rank's environment is known from now on.
   void know(int64_t rank, mlir::Value value);
   void deliver(int64_t rank, mlir::Value value);
@@ -84,6 +92,7 @@ private:
   std::vector<Collectives> collectives;              // by role
   llvm::DenseMap<mlir::Operation *, size_t> places;  // in those lists
   llvm::DenseMap<mlir::Operation *, size_t> numbers; // in their programs
+  std::vector<std::vector<mlir::Operation *>> ops;   // by role and number
 };
 
 } // namespace zc::interpreter

@@ -1,5 +1,6 @@
 #include "kernels/Cpu/SleepWord.h"
 
+#include <algorithm>
 #include <chrono>
 #include <climits>
 #include <cstdlib>
@@ -18,8 +19,12 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::microseconds kSpin(100);
 // OMP_WAIT_POLICY=active
 constexpr std::chrono::milliseconds kSpinOfTheActive(20);
-// How long a thread believes that its processor is wanted by others.
-constexpr std::chrono::milliseconds kBusy(20);
+// How long a thread believes that its processor is wanted by others: at first,
+// and where that turns out to be so again and again. A control group whose time
+// is used up stops its threads once in each tenth of a second.
+constexpr std::chrono::milliseconds kBusy(20), kMostBusy(320);
+// Between two looks at whether it was kept from running.
+constexpr std::chrono::milliseconds kLook(1);
 
 /// How long a waiting thread stays awake. OpenMP's variable has the last word.
 Clock::duration chooseSpin() {
@@ -36,19 +41,26 @@ Clock::duration chooseSpin() {
 /// work.
 class Company {
 public:
-  bool isThere(Clock::time_point now) const { return now < until; }
+  bool isThere(Clock::time_point now) {
+    if (now - looked > kLook)
+      lookAround(now);
+    return now < until;
+  }
 
-  void lookAround() {
+  void lookAround(Clock::time_point now) {
     struct rusage usage;
+    looked = now;
     if (::getrusage(RUSAGE_THREAD, &usage) != 0 || usage.ru_nivcsw == preempted)
       return;
     preempted = usage.ru_nivcsw;
-    until = Clock::now() + kBusy;
+    busy = now - until < kMostBusy ? std::min(2 * busy, kMostBusy) : kBusy;
+    until = now + busy;
   }
 
 private:
   long preempted = 0;
-  Clock::time_point until;
+  Clock::time_point looked, until;
+  std::chrono::milliseconds busy = kBusy;
 };
 
 thread_local Company company;
@@ -81,7 +93,7 @@ bool spinWhile(const std::atomic<uint32_t> &value, uint32_t old) {
 void SleepWord::waitWhile(uint32_t old, uint32_t group) {
   if (spinWhile(value, old))
     return;
-  company.lookAround();
+  company.lookAround(Clock::now());
   sleepers.fetch_add(1);
   ::syscall(SYS_futex, &value, FUTEX_WAIT_BITSET_PRIVATE, old, nullptr, nullptr,
             group);

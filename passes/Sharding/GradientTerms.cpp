@@ -85,6 +85,35 @@ DenseSet<Value> findGradientTerms(func::FuncOp program) {
   return terms;
 }
 
+void updateGradientTerms(func::FuncOp program, DenseSet<Value> &terms,
+                         Operation *first, Operation *end,
+                         ArrayRef<Value> operands) {
+  // A value depends on those that are made of it alone, which stand behind it:
+  // whatever the order, all are right once none changes.
+  SmallVector<Operation *> left;
+  auto lookAgain = [&](auto values) {
+    for (Value value : values)
+      if (Operation *op = value.getDefiningOp())
+        left.push_back(op);
+  };
+  lookAgain(operands);
+  for (Operation *op = first; op != end; op = op->getNextNode()) {
+    lookAgain(op->getOperands());
+    left.push_back(op);
+  }
+  while (!left.empty()) {
+    Operation *op = left.pop_back_val();
+    bool changed = false;
+    for (Value result : op->getResults()) {
+      const bool isTerm =
+          isOnlyGradient(program, result, terms) || becomesGradient(result);
+      changed |= isTerm ? terms.insert(result).second : terms.erase(result);
+    }
+    if (changed)
+      lookAgain(op->getOperands());
+  }
+}
+
 void passMarks(Operation *op, ArrayRef<Value> finer) {
   auto marked = op->getAttrOfType<DenseI64ArrayAttr>(kGradientsAttr);
   if (!marked)

@@ -17,6 +17,14 @@ namespace zc {
 /// too, as the norm does.
 llvm::DenseSet<mlir::Value> findGradientTerms(mlir::func::FuncOp program);
 
+/// Brings `terms`, the above, up to date where the ops from `first` to before
+/// `end` took the place of one that read `operands`, and whose results are no
+/// longer among them.
+void updateGradientTerms(mlir::func::FuncOp program,
+                         llvm::DenseSet<mlir::Value> &terms,
+                         mlir::Operation *first, mlir::Operation *end,
+                         llvm::ArrayRef<mlir::Value> operands);
+
 /// Whether all who read `value` pass it on to gradients; `terms`:
 /// findGradientTerms.
 bool isOnlyGradient(mlir::func::FuncOp program, mlir::Value value,

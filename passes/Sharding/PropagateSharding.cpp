@@ -6,6 +6,7 @@
 // all are settled.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/Sharding/CheapValues.h"
 #include "passes/Sharding/ExchangedDims.h"
 #include "passes/Sharding/GradientTerms.h"
 #include "passes/Sharding/Layout.h"
@@ -21,14 +22,6 @@ namespace zc {
 
 namespace {
 
-double bytesOf(TypeRange types) {
-  double bytes = 0;
-  for (Type type : types)
-    bytes += double(numElements(type)) *
-             cast<ShapedType>(type).getElementTypeBitWidth();
-  return bytes;
-}
-
 /// One program.
 class Propagation {
 public:
@@ -37,7 +30,7 @@ public:
         mesh(mesh) {}
 
   void run() {
-    separateCheapValues();
+    separateCheapValues(block);
     readArguments();
     reduceSumsOnce();
     reduceGradientsOnce();
@@ -51,7 +44,6 @@ public:
 private:
   static constexpr unsigned kMaxRounds = 8;
 
-  void separateCheapValues();
   void reduceSumsOnce();
   void reduceGradientsOnce();
   dist::ReshardOp reduceOnce(Value value, StringRef traffic);
@@ -95,30 +87,6 @@ private:
 };
 
 } // namespace
-
-/// Whether ranks may have parts of a dim that the op wants whole: each then
-/// computes a term of a sum, which is sent.
-static bool readsRanksRows(Operation *op) {
-  auto shardable = dyn_cast<ShardableOpInterface>(op);
-  return shardable && shardable.getShardingRule().operandDims !=
-                          shardable.getFinerRule().operandDims;
-}
-
-/// Clones free expanding ops per user: one may want the result replicated,
-/// another sharded.
-void Propagation::separateCheapValues() {
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
-    auto cost = dyn_cast<CostOpInterface>(op);
-    if (!cost || cost.getFlops() > 0 || op.getNumResults() != 1 ||
-        readsRanksRows(&op) ||
-        bytesOf(op.getResultTypes()) <= bytesOf(op.getOperandTypes()))
-      continue;
-    OpBuilder builder(&op);
-    for (OpOperand &use :
-         llvm::make_early_inc_range(llvm::drop_begin(op.getUses())))
-      use.set(builder.clone(op)->getResult(0));
-  }
-}
 
 dist::ReshardOp Propagation::reduceOnce(Value value, StringRef traffic) {
   OpBuilder builder(program.getContext());
@@ -382,11 +350,16 @@ void Propagation::forwards() {
   plans.clear();
   gradientTerms = findGradientTerms(program);
   for (Operation *op = &block.front(); op != block.getTerminator();) {
+    const SmallVector<Value> operands(op->getOperands()),
+        results(op->getResults());
+    Operation *end = op->getNextNode();
     Operation *first = makeTerms(op);
     if (!first && isa<ShardableOpInterface>(op))
       first = replaceByFinerOps(op);
     if (first) {
-      gradientTerms = findGradientTerms(program);
+      for (Value result : results) // perhaps of an op that is no more
+        gradientTerms.erase(result);
+      updateGradientTerms(program, gradientTerms, first, end, operands);
       op = first;
       continue;
     }
@@ -513,6 +486,13 @@ bool Propagation::settleReshards() {
 // The result
 //===----------------------------------------------------------------------===//
 
+static DictionaryAttr withSharding(DictionaryAttr attributes,
+                                   dist::ShardingAttr sharding) {
+  NamedAttrList list(attributes);
+  list.set(dist::kShardingAttr, sharding);
+  return list.getDictionary(sharding.getContext());
+}
+
 void Propagation::write() {
   // Accumulators hold what is added to them.
   for (unsigned index = 0; index < program.getNumResults(); ++index) {
@@ -526,14 +506,18 @@ void Propagation::write() {
     Value value = block.getTerminator()->getOperand(index);
     state->setAttr(dist::kShardingAttr, layouts.at(value).toAttr(mesh));
   }
+  // All at once: each write of one makes a new list of all.
+  SmallVector<DictionaryAttr> ofArguments, ofResults;
   for (BlockArgument argument : block.getArguments()) {
     if (openAccumulators.contains(argument))
       layouts[argument] =
           stateLayout(program.getArgAttr(argument.getArgNumber(), kStateAttr),
                       argument.getType());
-    program.setArgAttr(argument.getArgNumber(), dist::kShardingAttr,
-                       layouts.at(argument).toAttr(mesh));
+    ofArguments.push_back(
+        withSharding(program.getArgAttrDict(argument.getArgNumber()),
+                     layouts.at(argument).toAttr(mesh)));
   }
+  program.setAllArgAttrs(ofArguments);
   for (Operation &op : block.without_terminator()) {
     OpLayouts &mine = plans.at(&op);
     op.setAttr(dist::kOperandsAttr, toArrayAttr(mine.operands, mesh));
@@ -549,8 +533,9 @@ void Propagation::write() {
                  StringAttr::get(op.getContext(), dist::kGradients));
   }
   for (unsigned index = 0; index < program.getNumResults(); ++index)
-    program.setResultAttr(index, dist::kShardingAttr,
-                          returnedLayout(index).toAttr(mesh));
+    ofResults.push_back(withSharding(program.getResultAttrDict(index),
+                                     returnedLayout(index).toAttr(mesh)));
+  program.setAllResultAttrs(ofResults);
 }
 
 namespace {

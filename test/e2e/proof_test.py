@@ -172,6 +172,25 @@ class Mutations(ZcTest):
                     self.assertFalse(self.agrees(path, one, *what))
         return count
 
+    def test_small_mistakes(self):
+        """A sum that is 5e-5 too large, beside a result that rounding the inputs
+        moves by as much."""
+        def emit(name, scale):
+            path = self.folder / f"{name}.mlir"
+            path.write_text(f"""
+func.func @step(%x: tensor<4xf32> {{train.input = "x"}}) -> (tensor<4xf32> {{train.output = "y"}}, tensor<4xf32> {{train.output = "z"}}) {{
+  %0 = train.constant dense<500.0> : tensor<4xf32>
+  %1 = train.mul %x, %0 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %2 = train.exp %1 : (tensor<4xf32>) -> tensor<4xf32>
+  %3 = train.constant dense<{scale}> : tensor<4xf32>
+  %4 = train.mul %x, %3 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %2, %4 : tensor<4xf32>, tensor<4xf32>
+}}""")
+            return path
+        one = emit("one", "1.0")
+        self.assertTrue(self.agrees(emit("same", "1.0"), one))
+        self.assertFalse(self.agrees(emit("other", "1.00005"), one))
+
     def test_mlp(self):
         self.assertGreaterEqual(self.find_all("mlp", "--zero", "1"), 12)
 
@@ -312,6 +331,15 @@ class CommandLine(ZcTest):
                                  r"within (\S+)", said)
                 self.assertTrue(line, said)
                 self.assertLess(float(line[2]), 1e-12)
+
+    def test_maps_of_classes(self):
+        """Enlarged images have rules of many elements: they and a step are
+        within the time that a short compilation leaves."""
+        said = self.zc("compile", Fixture("unet").model, "--loss",
+                       "bce-with-logits", "--mesh", "dp=2", "-o",
+                       self.folder / "out.zca")
+        self.assertRegex(said, "verified: on small dims 2 ranks train as one "
+                         "does, in all .* tensors of (a step|2 steps) within")
 
     def test_rules_of_large_ops(self):
         """Anchors of several images in one tensor keep these large: a few

@@ -1,6 +1,7 @@
 // The main program of all targets: replays a corpus, then tries changes of it.
 //
-//   zc-fuzz TARGET [--runs N] [--seconds S] [--seed N] [--keep DIR] [FILE|DIR…]
+//   zc-fuzz TARGET [--runs N] [--seconds S] [--seed N] [--keep DIR]
+//           [--hang S] [FILE|DIR…]
 //
 // A child process does the work; its parent sees it die or hang and saves the
 // input that it was at.
@@ -38,7 +39,6 @@ extern "C" const char *__asan_default_options() {
 namespace zc::fuzz {
 namespace {
 
-constexpr std::chrono::seconds kMostForOne(20);
 constexpr size_t kMostBytes = 1 << 20;
 constexpr rlim_t kMostMemory = rlim_t(8) << 30;
 
@@ -46,6 +46,7 @@ struct Options {
   std::string target, keep, crashes = ".";
   uint64_t runs = 0, seed = 1;
   double seconds = 0;
+  double hang = 20; // seconds of one input; valgrind takes fifty times as long
   std::vector<std::string> paths;
 };
 
@@ -154,7 +155,8 @@ int watch(pid_t child, const Options &options, Board &board) {
     if (board.done != done) {
       done = board.done;
       since = Clock::now();
-    } else if (!hangs && Clock::now() - since > kMostForOne) {
+    } else if (!hangs && Clock::now() - since >
+                             std::chrono::duration<double>(options.hang)) {
       hangs = true;
       ::kill(child, SIGKILL);
     }
@@ -196,7 +198,8 @@ int supervise(const Options &options, const Target &target) {
 int usage() {
   std::fprintf(stderr,
                "usage: zc-fuzz TARGET [--runs N | --seconds S] [--seed N] "
-               "[--keep DIR] [--crashes DIR] [FILE|DIR...]\ntargets:");
+               "[--keep DIR] [--crashes DIR] [--hang S] [FILE|DIR...]\n"
+               "targets:");
   for (const Target &target : listTargets())
     std::fprintf(stderr, " %s", target.name);
   std::fprintf(stderr, "\n");
@@ -225,6 +228,8 @@ static int runMain(int argc, char **argv) {
       options.runs = std::strtoull(value(), nullptr, 10);
     else if (word == "--seconds")
       options.seconds = std::atof(value());
+    else if (word == "--hang")
+      options.hang = std::atof(value());
     else if (word == "--seed")
       options.seed = std::strtoull(value(), nullptr, 10);
     else if (word == "--keep")

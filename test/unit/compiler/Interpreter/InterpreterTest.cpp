@@ -68,6 +68,60 @@ TEST_F(InterpreterTest, RoundsToSinglePrecision) {
   EXPECT_EQ(results[0].floats[0], 1.0f / 3.0f);
 }
 
+std::vector<double> numbersUpTo(int64_t count) {
+  std::vector<double> numbers;
+  for (int64_t i = 0; i < count; ++i)
+    numbers.push_back(double((i * 7919) % 1013 - 506) / 64);
+  return numbers;
+}
+
+// Tests ops whose elements run in rows, longer than one row: of equal strides,
+// along a dim that one operand lacks, and by a dim's own numbers.
+TEST_F(InterpreterTest, RunsElementsInRows) {
+  constexpr int64_t kRows = 3, kColumns = 301;
+  const auto x = numbersUpTo(kRows * kColumns), b = numbersUpTo(kRows);
+  auto results = run(
+      R"(
+func.func @f(%x: tensor<3x301xf64>, %b: tensor<3xf64>)
+    -> (tensor<3x301xf64>, tensor<301x3xf64>, tensor<301xi64>, tensor<301xf64>) {
+  %0 = train.broadcast %b {dims = array<i64: 0>} : (tensor<3xf64>) -> tensor<3x301xf64>
+  %1 = train.sub %x, %0 : (tensor<3x301xf64>, tensor<3x301xf64>) -> tensor<3x301xf64>
+  %2 = train.transpose %1 {permutation = array<i64: 1, 0>} : (tensor<3x301xf64>) -> tensor<301x3xf64>
+  %3 = train.iota {stride = 2 : i64} : () -> tensor<301xi64>
+  %4 = train.reduce "max" %x {dims = array<i64: 0>} : (tensor<3x301xf64>) -> tensor<301xf64>
+  return %1, %2, %3, %4 : tensor<3x301xf64>, tensor<301x3xf64>, tensor<301xi64>, tensor<301xf64>
+})",
+      {Tensor::ofFloats({kRows, kColumns}, x), Tensor::ofFloats({kRows}, b)});
+  ASSERT_EQ(results.size(), 4u);
+  for (int64_t row = 0; row < kRows; ++row)
+    for (int64_t column = 0; column < kColumns; ++column) {
+      const double less = x[row * kColumns + column] - b[row];
+      EXPECT_EQ(results[0].floats[row * kColumns + column], less);
+      EXPECT_EQ(results[1].floats[column * kRows + row], less);
+      EXPECT_EQ(results[2].integers[column], 2 * column);
+      EXPECT_LE(x[row * kColumns + column], results[3].floats[column]);
+    }
+}
+
+// Tests a convolution whose window of one element makes one row of all places
+// against the product that it is; all numbers are exact.
+TEST_F(InterpreterTest, RunsConvolutionsOfOneElementInOneRow) {
+  constexpr int64_t kPlaces = 15;
+  const auto x = numbersUpTo(2 * kPlaces), w = numbersUpTo(6);
+  auto results = run(
+      R"(
+func.func @f(%x: tensor<1x2x3x5xf64>, %w: tensor<3x2x1x1xf64>) -> tensor<1x3x3x5xf64> {
+  %0 = train.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 0, 0>, pads_high = array<i64: 0, 0>, groups = 1 : i64} : (tensor<1x2x3x5xf64>, tensor<3x2x1x1xf64>) -> tensor<1x3x3x5xf64>
+  return %0 : tensor<1x3x3x5xf64>
+})",
+      {Tensor::ofFloats({1, 2, 3, 5}, x), Tensor::ofFloats({3, 2, 1, 1}, w)});
+  ASSERT_EQ(results.size(), 1u);
+  for (int64_t k = 0; k < 3; ++k)
+    for (int64_t place = 0; place < kPlaces; ++place)
+      EXPECT_EQ(results[0].floats[k * kPlaces + place],
+                w[2 * k] * x[place] + w[2 * k + 1] * x[kPlaces + place]);
+}
+
 // Tests that inputs and constants are rounded too.
 TEST_F(InterpreterTest, RoundsInputsToSinglePrecision) {
   auto results = run(R"(
