@@ -23,10 +23,11 @@ static bool isParameter(Value value) {
   return state && (state.getKind() == kParameter || state.getKind() == kCopy);
 }
 
-/// No sums: these are as costly as what would be gathered.
+/// No sums: these are as costly as what would be gathered. Rows whose indices
+/// are constants are copies.
 static bool isCheap(Operation *op) {
   return isa<ElementwiseOpInterface, BroadcastOp, ReshapeOp, TransposeOp,
-             SliceOp>(op);
+             SliceOp, GatherOp>(op);
 }
 
 /// In the forward's order.

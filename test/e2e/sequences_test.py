@@ -151,14 +151,18 @@ class Sequences(ZcTest):
     def test_what_tokens_inside_tp_send(self):
         """Reduce-scatters and gathers send what sums sent before; `on` gathers
         again the operands of a layer's products, but the last one's. Gradients
-        of the norms' parameters are summed besides."""
+        of the norms' parameters are summed besides, and those of parameters of
+        keys that ranks share."""
         four = self.write_large("large_llama.py", layers=2, width=32, heads=8,
                                 key_heads=4, inner=64, length=16, batch=2,
                                 vocabulary=64)
-        for model, ranks, hidden, norms in (
-                ("gpt", 2, 4 * 32 * 32 * 4, 5 * 2 * 32 * 4),
-                ("llama", 2, 4 * 16 * 24 * 4, 5 * 24 * 4),
-                (four, 4, 2 * 16 * 32 * 4, 5 * 32 * 4)):
+        # Four heads of queries, two of keys: what makes these is whole.
+        shared = 2 * 2 * 12 * 24 * 4
+        for model, ranks, hidden, norms, whole_weights in (
+                ("gpt", 2, 4 * 32 * 32 * 4, 5 * 2 * 32 * 4, 0),
+                ("llama", 2, 4 * 16 * 24 * 4, 5 * 24 * 4, 0),
+                ("llama", 4, 4 * 16 * 24 * 4, 5 * 24 * 4, shared),
+                (four, 4, 2 * 16 * 32 * 4, 5 * 32 * 4, 0)):
             sent = {mode: self.comm("--mesh", f"tp={ranks}", "--init",
                                     "normal:0.02", "--sequence-parallel", mode,
                                     model=model)["by_kind"]
@@ -170,8 +174,9 @@ class Sequences(ZcTest):
                 self.assertEqual(sent["on"]["activations"]["bytes"],
                                  whole + 2 * 2 * gather) # 2 layers
                 for mode in ("on=kept", "on"):
-                    self.assertEqual(sent[mode]["gradients"]["bytes"],
-                                     2 * norms * (ranks - 1) // ranks)
+                    self.assertEqual(
+                        sent[mode]["gradients"]["bytes"],
+                        2 * (norms + whole_weights) * (ranks - 1) // ranks)
                     self.assertEqual(sent[mode]["parameters"]["bytes"], 0)
 
     def test_the_first_token_alone_is_read(self):
@@ -309,9 +314,9 @@ class Sequences(ZcTest):
         """Bytes that a layer keeps for the backward."""
         peaks = []
         for layers in (2, 4):
-            model = self.write_large(script, layers=layers, width=128, heads=4,
-                                     length=256, batch=2, vocabulary=128,
-                                     **sizes)
+            model = self.write_large(script, **{
+                "layers": layers, "width": 128, "heads": 4, "length": 256,
+                "batch": 2, "vocabulary": 128, **sizes})
             artifact = self.folder / "l.zca"
             self.zc("compile", model, "-o", artifact, "--init", "normal:0.02",
                     "--loss", "softmax-cross-entropy", "--optimizer", "sgd",
@@ -329,9 +334,14 @@ class Sequences(ZcTest):
                                       "x86-64-v3"), ("tp=2",)),
                 ("large_llama.py", {"key_heads": 4, "inner": 320},
                  ("--precision", "bf16"), ("tp=2",)),
-                # Queries that share keys, in groups of ranks' or of all.
+                # Queries that share keys, in groups of ranks' or of all;
+                # groups that are ranks', too, and two of three.
                 ("large_llama.py", {"key_heads": 2, "inner": 320},
-                 ("--precision", "bf16"), ("tp=2",)),
+                 ("--precision", "bf16"), ("tp=2", "tp=4")),
+                ("large_llama.py", {"key_heads": 2, "inner": 320},
+                 (), ("tp=4",)),
+                ("large_llama.py", {"key_heads": 6, "heads": 12, "width": 192,
+                                    "inner": 320}, (), ("tp=4",)),
                 ("large_llama.py", {"key_heads": 1, "inner": 320},
                  (), ("tp=4",))):
             whole = self.kept(script, "tp=1", *options, **sizes)

@@ -57,6 +57,16 @@ class Equality(ZcTest):
         self.compare("llama", "adamw",
                      [(4, "--mesh", "dp=2,tp=2", "--zero", "1")])
 
+    def test_fewer_heads_of_keys_than_ranks(self):
+        """Llama has four heads of queries, and two of keys."""
+        self.compare("llama", "adamw",
+                     [(4, "--mesh", "tp=4"),
+                      (8, "--mesh", "dp=2,tp=4", "--zero", "3",
+                       "--sequence-parallel", "on"),
+                      (8, "--mesh", "pp=2,tp=4", "--accumulate", "2",
+                       "--sequence-parallel", "on")],
+                     "--clip-norm", "1")
+
     def test_mlp(self):
         self.compare("mlp", "adamw",
                      [(4, "--mesh", "tp=4"),
