@@ -93,9 +93,10 @@ class Equality(ZcTest):
 
     def test_drawn(self):
         """Initial weights do not depend on who holds them, blocks of q, k and
-        v and zeros behind ten rows included."""
-        self.compare("gpt", "sgd", [(2, "--mesh", "tp=2")], "--init",
-                     "normal:0.02")
+        v, in units, too, and zeros behind ten rows included."""
+        self.compare("gpt", "sgd", [(2, "--mesh", "tp=2"),
+                                    (4, "--mesh", "dp=2,tp=2", "--zero", "1")],
+                     "--init", "normal:0.02")
         self.compare("mlp", "sgd", [(4, "--mesh", "tp=4", "--shard",
                                      "6.weight=tp,-")], "--init",
                      "torch-default")
