@@ -25,10 +25,10 @@ struct SharedHeads {
 
 /// Repeats all heads of a program that `parts` ranks do not divide, but the
 /// queries' heads, as often as they must be to divide: m is the least multiple
-/// of both numbers. What is computed for each head by itself, and for no other
-/// reader, is computed for the repeated ones, from the parameters on where it
-/// begins with them. What was computed before stays, for restoreHeads; after
-/// that eraseDeadOps is to follow.
+/// of both numbers. Ops that compute each head by itself, and for no other
+/// reader, compute the repeated ones, from the parameters on where heads begin
+/// with them. The ops that they replace stay, for restoreHeads; after that
+/// eraseDeadOps is to follow.
 llvm::SmallVector<SharedHeads> repeatHeads(mlir::func::FuncOp program,
                                            int64_t parts);
 
