@@ -63,6 +63,8 @@ class Equality(ZcTest):
                      [(4, "--mesh", "tp=4"),
                       (8, "--mesh", "dp=2,tp=4", "--zero", "3",
                        "--sequence-parallel", "on"),
+                      (8, "--mesh", "tp=4,sp=2", "--sp-attention",
+                       "ring=zigzag"),
                       (8, "--mesh", "pp=2,tp=4", "--accumulate", "2",
                        "--sequence-parallel", "on")],
                      "--clip-norm", "1")
