@@ -235,14 +235,23 @@ static bool movesElements(Operation *op) {
   return isa_and_nonnull<ReshapeOp, TransposeOp, ConvertOp>(op);
 }
 
-/// Whether rows are copied that are the same in every step, of a parameter.
-static bool copiesParameter(GatherOp op) {
-  Operation *indices = op.getIndices().getDefiningOp();
+/// Whether the heads of a parameter are repeated, as BlockRepeater does.
+static bool repeatsParameter(GatherOp op) {
+  DenseIntElementsAttr indices;
+  if (!matchPattern(op.getIndices(), m_Constant(&indices)))
+    return false;
+  const int64_t heads = op.getTable().getType().getDimSize(op.getDim());
+  const int64_t count = indices.getNumElements();
+  if (count <= heads || count % heads != 0)
+    return false;
+  for (auto [i, index] : llvm::enumerate(indices.getValues<APInt>()))
+    if (index.getSExtValue() != int64_t(i) / (count / heads))
+      return false;
   Value table = op.getTable();
   while (movesElements(table.getDefiningOp()))
     table = table.getDefiningOp()->getOperand(0);
-  return indices && indices->hasTrait<OpTrait::ConstantLike>() &&
-         isa<BlockArgument>(table) && findState(table);
+  StateOp state = isa<BlockArgument>(table) ? findState(table) : StateOp();
+  return state && (state.getKind() == kParameter || state.getKind() == kCopy);
 }
 
 /// Gives readers in the backward a copy of `op`, and of what moves its elements
@@ -269,7 +278,7 @@ static void repeatForBackward(Operation *op,
 void repeatHeadsAgain(func::FuncOp program) {
   const DenseSet<Operation *> forward = findForwardOps(program);
   for (auto op : llvm::to_vector(program.getOps<GatherOp>()))
-    if (forward.contains(op) && copiesParameter(op))
+    if (forward.contains(op) && repeatsParameter(op))
       repeatForBackward(op, forward);
 }
 
