@@ -235,8 +235,7 @@ static bool movesElements(Operation *op) {
   return isa_and_nonnull<ReshapeOp, TransposeOp, ConvertOp>(op);
 }
 
-/// Whether the heads of a parameter are repeated, as BlockRepeater does.
-static bool repeatsParameter(GatherOp op) {
+bool repeatsHeads(GatherOp op) {
   DenseIntElementsAttr indices;
   if (!matchPattern(op.getIndices(), m_Constant(&indices)))
     return false;
@@ -247,6 +246,12 @@ static bool repeatsParameter(GatherOp op) {
   for (auto [i, index] : llvm::enumerate(indices.getValues<APInt>()))
     if (index.getSExtValue() != int64_t(i) / (count / heads))
       return false;
+  return true;
+}
+
+static bool repeatsParameter(GatherOp op) {
+  if (!repeatsHeads(op))
+    return false;
   Value table = op.getTable();
   while (movesElements(table.getDefiningOp()))
     table = table.getDefiningOp()->getOperand(0);

@@ -35,6 +35,9 @@ llvm::SmallVector<SharedHeads> repeatHeads(mlir::func::FuncOp program,
 /// Takes it back.
 void restoreHeads(const SharedHeads &heads);
 
+/// Whether `op` repeats all of its table's heads so.
+bool repeatsHeads(train::GatherOp op);
+
 /// The backward makes its own copies of the parameters of repeated heads, so
 /// that a rank's are not kept for it: the parameters are.
 void repeatHeadsAgain(mlir::func::FuncOp program);

@@ -6,6 +6,7 @@
 #include "dialects/Train/ProgramBuilder.h"
 #include "dialects/Train/StateLookup.h"
 #include "passes/Precision/States.h"
+#include "passes/Sharding/SharedHeads.h"
 
 using namespace mlir;
 using namespace zc::train;
@@ -23,11 +24,12 @@ static bool isParameter(Value value) {
   return state && (state.getKind() == kParameter || state.getKind() == kCopy);
 }
 
-/// No sums: these are as costly as what would be gathered. Rows whose indices
-/// are constants are copies.
+/// No sums: these are as costly as what would be gathered.
 static bool isCheap(Operation *op) {
-  return isa<ElementwiseOpInterface, BroadcastOp, ReshapeOp, TransposeOp,
-             SliceOp, GatherOp>(op);
+  auto rows = dyn_cast<GatherOp>(op);
+  return rows ? repeatsHeads(rows)
+              : isa<ElementwiseOpInterface, BroadcastOp, ReshapeOp, TransposeOp,
+                    SliceOp>(op);
 }
 
 /// In the forward's order.
