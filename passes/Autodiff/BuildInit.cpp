@@ -41,8 +41,11 @@ Value reorderBlocks(OpBuilder &builder, Location loc, Value vector,
   return reshape(builder, loc, rows, {size});
 }
 
-/// Every element's row-major index, as files count, is the sum of these.
-SmallVector<Value> buildPositions(OpBuilder &builder, StateOp state) {
+/// Every element's row-major index, as files count, is the sum of these. The
+/// members of units, which stand in a module of their own, are divided over
+/// `mesh`, too.
+SmallVector<Value> buildPositions(OpBuilder &builder, StateOp state,
+                                  dist::MeshAttr mesh) {
   Location loc = state.getLoc();
   RankedTensorType whole = state.getWholeType();
   ArrayRef<int64_t> shape = whole.getShape();
@@ -55,9 +58,9 @@ SmallVector<Value> buildPositions(OpBuilder &builder, StateOp state) {
       auto type = RankedTensorType::get({size}, builder.getI64Type());
       Value vector = IotaOp::create(builder, loc, type, stride);
       if (auto blocks = dist::getBlocks(state, dim); !blocks.empty())
-        vector = reorderBlocks(
-            builder, loc, vector, blocks,
-            dist::getGroupSize(dist::getMesh(state), sharding.getDims()[dim]));
+        vector =
+            reorderBlocks(builder, loc, vector, blocks,
+                          dist::getGroupSize(mesh, sharding.getDims()[dim]));
       positions.push_back(broadcast(builder, loc, vector, shape, {dim}));
     }
     stride *= size;
@@ -226,7 +229,8 @@ private:
                    constant ? constant.getValueAsDouble() : 0);
     }
     Value key = broadcast(builder, loc, keys[*index], type.getShape(), {});
-    auto positions = buildPositions(builder, state);
+    auto positions =
+        buildPositions(builder, state, dist::getMesh(getOperation()));
     if (FloatAttr bound = number(kDrawUniform))
       return RandomUniformOp::create(builder, loc, type, key, positions, bound);
     if (FloatAttr std = number(kDrawTruncated))

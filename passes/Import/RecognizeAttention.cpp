@@ -27,7 +27,7 @@ namespace zc {
 namespace {
 
 /// The parts of one attention: query, key, value [batch, heads, tokens, width]
-/// or without heads.
+/// or without heads. With groups of queries that share keys, these are heads.
 struct Parts {
   Value query, key, value;
   double scale = 1;
@@ -147,7 +147,7 @@ private:
     RankedTensorType type = typeOf(op.getResult());
     int64_t rank = type.getRank();
     if (!softmax || op.getTransposeLhs() || !op.getLhs().hasOneUse() ||
-        (rank != 3 && rank != 4) ||
+        (rank != 3 && rank != 4 && !isGrouped(op)) ||
         static_cast<int64_t>(softmax.getDim()) != rank - 1)
       return std::nullopt;
     Parts parts;
@@ -157,14 +157,41 @@ private:
     auto product = takeScale(scores, parts.scale).getDefiningOp<MatmulOp>();
     if (!product || product.getTransposeLhs() || !product->hasOneUse())
       return std::nullopt;
-    parts.query = takeScale(product.getLhs(), parts.scale);
+    Location loc = op.getLoc();
+    parts.query =
+        joinGroups(builder, loc, takeScale(product.getLhs(), parts.scale));
     Value key = takeScale(product.getRhs(), parts.scale);
     if (parts.seeing)
       parts.query = silenceBlind(builder, parts.query, parts.seeing);
-    Location loc = op.getLoc();
-    parts.key = swapLast(builder, loc, key, !product.getTransposeRhs());
-    parts.value = swapLast(builder, loc, op.getRhs(), op.getTransposeRhs());
+    key = swapLast(builder, loc, key, !product.getTransposeRhs());
+    Value value = swapLast(builder, loc, op.getRhs(), op.getTransposeRhs());
+    parts.key = joinGroups(builder, loc, key);
+    parts.value = joinGroups(builder, loc, value);
     return parts;
+  }
+
+  /// Whether a product is of [batch, heads, group, tokens, width], where all
+  /// queries of a group read the same values.
+  static bool isGrouped(MatmulOp op) {
+    if (typeOf(op.getResult()).getRank() != 5)
+      return false;
+    auto values = op.getRhs().getDefiningOp<BroadcastOp>();
+    if (!values)
+      return false;
+    for (auto [dim, place] : llvm::enumerate(values.getDims()))
+      if (place == 2)
+        return typeOf(values.getInput()).getDimSize(dim) == 1;
+    return true;
+  }
+
+  /// [batch, heads, group, tokens, width] as [batch, all heads, tokens, width];
+  /// others as they are.
+  static Value joinGroups(OpBuilder &builder, Location loc, Value value) {
+    ArrayRef<int64_t> shape = typeOf(value).getShape();
+    if (shape.size() != 5)
+      return value;
+    return reshape(builder, loc, value,
+                   {shape[0], shape[1] * shape[2], shape[3], shape[4]});
   }
 
   /// `scores` without a causal mask, if they have one.
@@ -257,6 +284,7 @@ private:
   /// [batch or 1, heads or 1, queries or 1, keys]; null if it is the same for
   /// all keys.
   static Value shrinkMask(OpBuilder &builder, Value value) {
+    SmallVector<int64_t> scores(typeOf(value).getShape());
     if (Value narrow = narrowMask(builder, value))
       value = narrow;
     SmallVector<int64_t> shape(typeOf(value).getShape());
@@ -271,7 +299,20 @@ private:
     }
     if (shape.size() == 3)
       shape.insert(shape.begin() + 1, 1);
-    return reshape(builder, value.getLoc(), value, shape);
+    Value mask = reshape(builder, value.getLoc(), value, shape);
+    return shape.size() == 5 ? joinGroupsOfMask(builder, mask, scores) : mask;
+  }
+
+  /// A mask of five dims as one of all heads, or the same for all of them.
+  static Value joinGroupsOfMask(OpBuilder &builder, Value mask,
+                                ArrayRef<int64_t> scores) {
+    SmallVector<int64_t> shape(typeOf(mask).getShape());
+    if (shape[1] * shape[2] > 1) {
+      shape[1] = scores[1];
+      shape[2] = scores[2];
+      mask = broadcast(builder, mask.getLoc(), mask, shape, {0, 1, 2, 3, 4});
+    }
+    return joinGroups(builder, mask.getLoc(), mask);
   }
 
   /// Whether a gradient would have to flow into `value`.
@@ -318,10 +359,9 @@ private:
                             parts.mask, builder.getF64FloatAttr(parts.scale),
                             parts.causal ? builder.getUnitAttr() : UnitAttr());
     Value result = attention.getResult();
-    if (typeOf(op.getResult()).getRank() == 4)
+    if (typeOf(op.getResult()).getRank() != 3)
       result = moveHeads(builder, loc, result);
-    else
-      result = reshape(builder, loc, result, typeOf(op.getResult()).getShape());
+    result = reshape(builder, loc, result, typeOf(op.getResult()).getShape());
     op.getResult().replaceAllUsesWith(result);
     op.erase();
   }

@@ -1,6 +1,8 @@
 //===- DimClasses.cpp - dims of a program that are divided together -------===//
 #include "passes/Sharding/DimClasses.h"
 
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
 using namespace mlir;
 
 namespace zc {
@@ -49,8 +51,9 @@ public:
     for (BlockArgument argument : block.getArguments())
       for (int64_t dim = 0; dim < rankOf(argument); ++dim)
         numberOf({argument, dim});
+    const DenseSet<Operation *> dead = findDead();
     for (Operation &op : block.without_terminator())
-      if (isa<ShardableOpInterface>(op))
+      if (isa<ShardableOpInterface>(op) && !dead.contains(&op))
         visit(&op);
     return collect();
   }
@@ -58,6 +61,17 @@ public:
 private:
   static int64_t rankOf(Value value) {
     return cast<RankedTensorType>(value.getType()).getRank();
+  }
+
+  /// Ops that nobody reads, or such ops alone.
+  DenseSet<Operation *> findDead() {
+    DenseSet<Operation *> dead;
+    for (Operation &op : llvm::reverse(block.without_terminator()))
+      if (wouldOpBeTriviallyDead(&op) &&
+          llvm::all_of(op.getUsers(),
+                       [&](Operation *user) { return dead.contains(user); }))
+        dead.insert(&op);
+    return dead;
   }
 
   int makeNumber() {

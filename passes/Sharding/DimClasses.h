@@ -53,7 +53,7 @@ using WholeFactors =
 void makeWhole(ShardingRule &rule, int factor);
 
 /// All classes of a program, in the order in which it first names them; dims of
-/// `whole` factors are gathered.
+/// `whole` factors are gathered. Ops whose results nobody reads tie nothing.
 ///
 /// A dim that a value has for free (a constant's, or one that a broadcast adds)
 /// belongs to whoever reads it and ties nobody together.

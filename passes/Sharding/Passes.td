@@ -158,7 +158,9 @@ def ShardParametersPass : Pass<"zc-shard-parameters", "::mlir::ModuleOp"> {
     Requires the mesh, and `@step` before its backward. Dims that the ops'
     sharding rules tie together (the features between two linear layers, the
     heads of an attention) are divided over `axis` where that moves no value but
-    sums; of two such sets that meet in a tensor, the one that saves more.
+    sums; of two such sets that meet in a tensor, the one that saves more. Heads
+    that several queries share, and that do not divide, are repeated, from their
+    parameters on, which stay whole, for as many ranks as divide the queries.
 
     ```mlir
     train.state @w1 "parameter" : tensor<16x4xf32>

@@ -12,6 +12,7 @@
 #include "passes/Sharding/Layout.h"
 #include "passes/Sharding/OpLayouts.h"
 #include "passes/Sharding/Passes.h"
+#include "passes/Sharding/SharedHeads.h"
 
 using namespace mlir;
 using namespace zc::train;
@@ -30,6 +31,7 @@ public:
         mesh(mesh) {}
 
   void run() {
+    repeatHeadsAgain(program);
     separateCheapValues(block);
     readArguments();
     reduceSumsOnce();

@@ -17,6 +17,7 @@
 #include "passes/Sharding/Layout.h"
 #include "passes/Sharding/PadStates.h"
 #include "passes/Sharding/Passes.h"
+#include "passes/Sharding/SharedHeads.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
@@ -83,16 +84,19 @@ struct ShardParameters : public impl::ShardParametersPassBase<ShardParameters> {
         failed(padByHand()))
       return signalPassFailure();
     number = mesh.findAxis(axis);
-    if (number >= 0 && mesh.getSizes()[number] > 1)
+    if (number >= 0 && mesh.getSizes()[number] > 1) {
+      repeatSharedHeads();
       reorderBlockedDims();
-    else
+    } else {
       automatic = false;
+    }
     active = findActive(program);
     classes = findDimClasses(program);
     LogicalResult decided = divideByHand();
     if (succeeded(decided) && automatic)
       divideByCost();
     settleBlockedDims();
+    settleSharedHeads();
     if (failed(decided))
       return signalPassFailure();
     write();
@@ -230,6 +234,43 @@ private:
       os << " by itself";
       state->setAttr(dist::kWhyAttr, builder.getStringAttr(why));
     }
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Shared heads
+  //===--------------------------------------------------------------------===//
+
+  /// Repeats heads as if all were divided, in all programs.
+  void repeatSharedHeads() {
+    for (auto each : getOperation().getOps<func::FuncOp>())
+      if (auto found = repeatHeads(each, mesh.getSizes()[number]);
+          !found.empty())
+        shared.push_back({each, std::move(found)});
+  }
+
+  /// Keeps what is repeated where heads are divided indeed.
+  void settleSharedHeads() {
+    for (auto &[each, heads] : shared) {
+      SmallVector<DimClass> found = findDimClasses(each);
+      for (const SharedHeads &one : heads)
+        if (!isDivided(found, {one.repeated->getResult(0), one.dim}))
+          restoreHeads(one);
+      eraseDeadOps(each);
+    }
+  }
+
+  /// Whether a parameter of the class of a dim is divided.
+  bool isDivided(ArrayRef<DimClass> all, const DimOf &dim) {
+    const auto *dims = llvm::find_if(all, [&](const DimClass &each) {
+      return llvm::is_contained(each.dims, dim);
+    });
+    return dims != all.end() &&
+           llvm::any_of(dims->getArguments(), [&](const DimOf &each) {
+             StateOp state = findState(each.value);
+             auto found = state ? layouts.find(state) : layouts.end();
+             return found != layouts.end() &&
+                    llvm::is_contained(found->second.dims[each.dim], number);
+           });
   }
 
   //===--------------------------------------------------------------------===//
@@ -514,6 +555,7 @@ private:
   DenseMap<Value, StateOp> states; // of arguments, once asked for
   SmallVector<DimClass> classes;
   SmallVector<SmallVector<BlockedDim>> blocked; // of each, by program
+  SmallVector<std::pair<func::FuncOp, SmallVector<SharedHeads>>> shared;
   llvm::MapVector<Operation *, Layout> layouts; // of states
   SmallVector<std::string> notes;
 };

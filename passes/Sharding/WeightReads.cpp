@@ -6,6 +6,7 @@
 #include "dialects/Train/ProgramBuilder.h"
 #include "dialects/Train/StateLookup.h"
 #include "passes/Precision/States.h"
+#include "passes/Sharding/SharedHeads.h"
 
 using namespace mlir;
 using namespace zc::train;
@@ -25,8 +26,10 @@ static bool isParameter(Value value) {
 
 /// No sums: these are as costly as what would be gathered.
 static bool isCheap(Operation *op) {
-  return isa<ElementwiseOpInterface, BroadcastOp, ReshapeOp, TransposeOp,
-             SliceOp>(op);
+  auto rows = dyn_cast<GatherOp>(op);
+  return rows ? repeatsHeads(rows)
+              : isa<ElementwiseOpInterface, BroadcastOp, ReshapeOp, TransposeOp,
+                    SliceOp>(op);
 }
 
 /// In the forward's order.

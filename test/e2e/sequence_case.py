@@ -1,11 +1,40 @@
-"""A model around one attention, compiled for meshes that divide its tokens."""
+"""Models compiled for meshes that divide their tokens: fixtures, and a model
+around one attention."""
 import json
 import math
 
 import numpy as np
 
 from attention_model import TOKENS, WIDTH, make_attention
-from zctest import ZcTest
+from zctest import Fixture, ZcTest
+
+
+class TokensCase(ZcTest):
+
+    def compile(self, *args, model="gpt"):
+        if isinstance(model, str):
+            model = Fixture(model).model
+        self.zc("compile", model, "-o", self.folder / "a.zca",
+                "--loss", "softmax-cross-entropy", *args)
+        return self.folder / "a.zca"
+
+    def comm(self, *args, model="gpt"):
+        artifact = self.compile(*args, model=model)
+        return json.loads(self.zc("inspect", artifact, "--comm",
+                                  "--json"))["comm"]
+
+    def losses(self, data, common, mesh=(), ranks=1, model="gpt"):
+        artifact = self.compile("--cpu-threads", 1, *common, *mesh,
+                                model=model)
+        log = self.folder / "log.jsonl"
+        self.zc("run", artifact, "--data", data, "--steps", 4, "--no-shuffle",
+                "--log", log, *(["--local-ranks", ranks] if ranks > 1 else []))
+        lines = [json.loads(line) for line in log.read_text().splitlines()]
+        if ranks > 1:
+            planned = json.loads(self.zc("inspect", artifact, "--comm",
+                                         "--json"))["comm"]["sent_bytes"]
+            self.assertEqual({line["sent_bytes"] for line in lines}, {planned})
+        return [line["loss"] for line in lines]
 
 
 class SequenceCase(ZcTest):

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """Tokens that ranks divide: a part of tools/sequence-matrix, and what is sent
 and held."""
-import itertools
 import json
 import os
 import pathlib
@@ -12,7 +11,8 @@ import unittest
 
 import numpy as np
 
-from zctest import FIXTURES, Fixture, ZcTest
+from sequence_case import TokensCase
+from zctest import FIXTURES, Fixture
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CHOSEN = "|".join([
@@ -39,19 +39,7 @@ class Matrix(unittest.TestCase):
         self.assertRegex(done.stdout, r"^26 meshes as one rank")
 
 
-class Sequences(ZcTest):
-
-    def compile(self, *args, model="gpt"):
-        if isinstance(model, str):
-            model = Fixture(model).model
-        self.zc("compile", model, "-o", self.folder / "a.zca",
-                "--loss", "softmax-cross-entropy", *args)
-        return self.folder / "a.zca"
-
-    def comm(self, *args, model="gpt"):
-        artifact = self.compile(*args, model=model)
-        return json.loads(self.zc("inspect", artifact, "--comm",
-                                  "--json"))["comm"]
+class Sequences(TokensCase):
 
     def test_ulysses_sends_four_times_the_hidden_values_and_no_more(self):
         # GPT: batch 4, 32 tokens, 2 layers, 32 wide. Queries, keys, values and
@@ -118,97 +106,6 @@ class Sequences(ZcTest):
         memory = json.loads(self.zc("inspect", artifact, "--memory",
                                     "--json"))["memory"]
         self.assertLess(memory["activations"], 4 * 2048 * 8192 // 4)
-
-    def test_tokens_inside_tp(self):
-        data = Fixture("gpt").data
-        alone = self.losses(data, ["--accumulate", 2])
-        for mesh, ranks, modes in (("tp=2", 2, ("on", "on=kept")),
-                                   ("dp=2,tp=2", 4, ("on=kept",)),
-                                   ("tp=2,sp=2", 4, ("on", "on=kept")),
-                                   ("pp=2,tp=2", 4, ("on", "on=kept"))):
-            for mode, more in itertools.product(
-                    modes, ((), ("--zero", 3, "--recompute", "layer"))):
-                with self.subTest(mesh=mesh, mode=mode, more=more):
-                    found = self.losses(
-                        data, ["--accumulate", 2],
-                        ["--mesh", mesh, "--sequence-parallel", mode, *more],
-                        ranks)
-                    np.testing.assert_allclose(found, alone, atol=1e-5)
-
-    def test_tokens_inside_tp_with_all_attentions(self):
-        """Queries, keys and values of products of their own; tokens in zigzag
-        order, which tp divides further."""
-        data = Fixture("llama").data
-        alone = self.losses(data, (), model="llama")
-        for attention in ("ring=zigzag", "ring=contiguous", "gather",
-                          "ulysses"):
-            with self.subTest(attention):
-                np.testing.assert_allclose(self.losses(
-                    data, (), ["--mesh", "tp=2,sp=2", "--sp-attention",
-                               attention, "--sequence-parallel", "on"], 4,
-                    model="llama"), alone, atol=1e-5)
-
-    def test_what_tokens_inside_tp_send(self):
-        """Reduce-scatters and gathers send what sums sent before; `on` gathers
-        again the operands of a layer's products, but the last one's. Gradients
-        of the norms' parameters are summed besides."""
-        four = self.write_large("large_llama.py", layers=2, width=32, heads=8,
-                                key_heads=4, inner=64, length=16, batch=2,
-                                vocabulary=64)
-        for model, ranks, hidden, norms in (
-                ("gpt", 2, 4 * 32 * 32 * 4, 5 * 2 * 32 * 4),
-                ("llama", 2, 4 * 16 * 24 * 4, 5 * 24 * 4),
-                (four, 4, 2 * 16 * 32 * 4, 5 * 32 * 4)):
-            sent = {mode: self.comm("--mesh", f"tp={ranks}", "--init",
-                                    "normal:0.02", "--sequence-parallel", mode,
-                                    model=model)["by_kind"]
-                    for mode in ("off", "on=kept", "on")}
-            whole = sent["off"]["activations"]["bytes"]
-            gather = hidden * (ranks - 1) // ranks
-            with self.subTest(model=model, ranks=ranks):
-                self.assertEqual(sent["on=kept"]["activations"]["bytes"], whole)
-                self.assertEqual(sent["on"]["activations"]["bytes"],
-                                 whole + 2 * 2 * gather) # 2 layers
-                for mode in ("on=kept", "on"):
-                    self.assertEqual(sent[mode]["gradients"]["bytes"],
-                                     2 * norms * (ranks - 1) // ranks)
-                    self.assertEqual(sent[mode]["parameters"]["bytes"], 0)
-
-    def test_the_first_token_alone_is_read(self):
-        """BERT's activations are of the features, its classifier reads one
-        token: the gradient of that goes from features to tokens and back."""
-        sent = {mode: self.comm("--mesh", "tp=2", "--sequence-parallel", mode,
-                                model="bert")["by_kind"]["activations"]["bytes"]
-                for mode in ("off", "on=kept")}
-        exchange = 4 * 12 * 24 * 4 // 4 # a rank sends half of its half
-        self.assertEqual(sent["on=kept"], sent["off"] + 2 * exchange)
-
-    def test_auto_divides_inside_tp_where_memory_is_short(self):
-        """The first of off, on=kept and on that fits."""
-        artifact = self.folder / "b.zca"
-        model = self.write_large(layers=3, width=64, heads=4, length=256,
-                                 batch=2, vocabulary=64)
-
-        def plan(mesh, *more):
-            self.zc("compile", model, "-o", artifact, "--init", "normal:0.02",
-                    "--loss", "softmax-cross-entropy", "--optimizer", "sgd",
-                    "--mesh", mesh, *more)
-            found = json.loads(self.zc("inspect", artifact, "--memory",
-                                       "--comm", "--json"))
-            return (found["memory"]["peak"],
-                    found["comm"]["by_kind"]["activations"])
-
-        for mesh in ("tp=2", "tp=2,sp=2"):
-            plans = {mode: plan(mesh, "--sequence-parallel", mode)
-                     for mode in ("off", "on=kept", "on")}
-            peaks = [peak for peak, _ in plans.values()]
-            self.assertEqual(peaks, sorted(peaks, reverse=True))
-            self.assertEqual(plan(mesh), plans["off"])
-            for mode, (peak, sent) in plans.items():
-                with self.subTest(mesh=mesh, mode=mode):
-                    found = plan(mesh, "--memory-budget", peak)
-                    self.assertEqual(found[1], sent)
-                    self.assertLessEqual(found[0], peak)
 
     def test_metrics_and_outputs_of_divided_tokens(self):
         data = Fixture("gpt").data
@@ -305,44 +202,6 @@ class Sequences(ZcTest):
         self.assertEqual(kinds, own + 2 * turn + ["block", "block"] + own +
                          3 * turn)
 
-    def kept(self, script, mesh, *options, **sizes):
-        """Bytes that a layer keeps for the backward."""
-        peaks = []
-        for layers in (2, 4):
-            model = self.write_large(script, layers=layers, width=128, heads=4,
-                                     length=256, batch=2, vocabulary=128,
-                                     **sizes)
-            artifact = self.folder / "l.zca"
-            self.zc("compile", model, "-o", artifact, "--init", "normal:0.02",
-                    "--loss", "softmax-cross-entropy", "--optimizer", "sgd",
-                    "--mesh", mesh, "--verify", "off", *options)
-            peaks.append(json.loads(self.zc("inspect", artifact, "--memory",
-                                            "--json"))["memory"]["activations"])
-        return (peaks[1] - peaks[0]) / 2
-
-    def test_layers_keep_a_part_of_the_tokens(self):
-        for script, sizes, options, divided in (
-                ("large_gpt.py", {}, (), ("tp=2", "tp=4", "sp=4")),
-                ("large_gpt.py", {}, ("--precision", "bf16"), ("tp=2",)),
-                # Products and attention in float32, between conversions.
-                ("large_gpt.py", {}, ("--precision", "bf16", "--cpu-arch",
-                                      "x86-64-v3"), ("tp=2",)),
-                ("large_llama.py", {"key_heads": 4, "inner": 320},
-                 ("--precision", "bf16"), ("tp=2",)),
-                # Queries that share keys, in groups of ranks' or of all.
-                ("large_llama.py", {"key_heads": 2, "inner": 320},
-                 ("--precision", "bf16"), ("tp=2",)),
-                ("large_llama.py", {"key_heads": 1, "inner": 320},
-                 (), ("tp=4",))):
-            whole = self.kept(script, "tp=1", *options, **sizes)
-            for mesh in divided:
-                mode = (("--sp-attention", "ring") if mesh == "sp=4" else
-                        ("--sequence-parallel", "on"))
-                with self.subTest(script=script, options=options, mesh=mesh):
-                    self.assertAlmostEqual(
-                        self.kept(script, mesh, *mode, *options, **sizes) *
-                        int(mesh[-1]) / whole, 1, delta=0.02)
-
     def test_zigzag_results_come_in_order(self):
         tokens = np.load(Fixture("gpt").data)["input_ids"][:4]
         np.save(self.folder / "ids.npy", tokens)
@@ -363,19 +222,6 @@ class Sequences(ZcTest):
         # The table of positions is divided by tokens: its gradient is
         # gathered, 2 (n - 1) / n less (n - 1) / n of its bytes.
         self.assertEqual(tokens, samples - 32 * 32 * 4 // 2)
-
-    def losses(self, data, common, mesh=(), ranks=1, model="gpt"):
-        artifact = self.compile("--cpu-threads", 1, *common, *mesh,
-                                model=model)
-        log = self.folder / "log.jsonl"
-        self.zc("run", artifact, "--data", data, "--steps", 4, "--no-shuffle",
-                "--log", log, *(["--local-ranks", ranks] if ranks > 1 else []))
-        lines = [json.loads(line) for line in log.read_text().splitlines()]
-        if ranks > 1:
-            planned = json.loads(self.zc("inspect", artifact, "--comm",
-                                         "--json"))["comm"]["sent_bytes"]
-            self.assertEqual({line["sent_bytes"] for line in lines}, {planned})
-        return [line["loss"] for line in lines]
 
     def test_labels_that_count_unevenly(self):
         arrays = dict(np.load(Fixture("gpt").data))

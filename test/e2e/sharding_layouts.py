@@ -33,6 +33,9 @@ LAYOUTS = {
                                     "--shard", "6.weight=tp,-"]),
     "tp-gpt": ("gpt", None, ["--mesh", "dp=2,tp=2"]),
     "tp-llama": ("llama", None, ["--mesh", "tp=2"]),
+    # Two heads of keys for four ranks.
+    "tp-shared-heads": ("llama", None, ["--mesh", "tp=4", "--sequence-parallel",
+                                        "on"]),
     "tp-cnn": ("cnn", None, ["--mesh", "dp=2,tp=2"]),
     "tp-mobilenet": ("mobilenet", None, ["--mesh", "tp=2"]),
     # Weights that tp divides lie in units of their shares.

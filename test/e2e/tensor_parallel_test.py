@@ -57,6 +57,20 @@ class Equality(ZcTest):
         self.compare("llama", "adamw",
                      [(4, "--mesh", "dp=2,tp=2", "--zero", "1")])
 
+    def test_fewer_heads_of_keys_than_ranks(self):
+        """Llama has four heads of queries, and two of keys. AdamW forgives a
+        gradient that is too large, SGD does not."""
+        self.compare("llama", "sgd", [(4, "--mesh", "tp=4")])
+        self.compare("llama", "adamw",
+                     [(4, "--mesh", "tp=4"),
+                      (8, "--mesh", "dp=2,tp=4", "--zero", "3",
+                       "--sequence-parallel", "on"),
+                      (8, "--mesh", "tp=4,sp=2", "--sp-attention",
+                       "ring=zigzag"),
+                      (8, "--mesh", "pp=2,tp=4", "--accumulate", "2",
+                       "--sequence-parallel", "on")],
+                     "--clip-norm", "1")
+
     def test_mlp(self):
         self.compare("mlp", "adamw",
                      [(4, "--mesh", "tp=4"),
@@ -83,9 +97,10 @@ class Equality(ZcTest):
 
     def test_drawn(self):
         """Initial weights do not depend on who holds them, blocks of q, k and
-        v and zeros behind ten rows included."""
-        self.compare("gpt", "sgd", [(2, "--mesh", "tp=2")], "--init",
-                     "normal:0.02")
+        v, in units, too, and zeros behind ten rows included."""
+        self.compare("gpt", "sgd", [(2, "--mesh", "tp=2"),
+                                    (4, "--mesh", "dp=2,tp=2", "--zero", "1")],
+                     "--init", "normal:0.02")
         self.compare("mlp", "sgd", [(4, "--mesh", "tp=4", "--shard",
                                      "6.weight=tp,-")], "--init",
                      "torch-default")

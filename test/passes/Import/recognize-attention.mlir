@@ -70,3 +70,34 @@ func.func @others(%q: tensor<2x3x8xf32>, %mask: tensor<3x3xf32> {train.state = @
   %7 = train.matmul %6, %q : (tensor<2x3x3xf32>, tensor<2x3x8xf32>) -> tensor<2x3x8xf32>
   return %4, %7, %6 : tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x3xf32>
 }
+
+// Tests queries in groups that share keys, [batch, heads, group, tokens,
+// width]: they are heads of one attention, and keys are repeated as before. A
+// mask of each head of keys is one of all heads.
+// CHECK-LABEL: func.func @grouped
+// CHECK-SAME: (%[[Q:[^:]*]]: tensor<2x3x4x5x8xf32>
+// CHECK-DAG: %[[HEADS:.*]] = train.reshape %[[Q]] : (tensor<2x3x4x5x8xf32>) -> tensor<2x12x5x8xf32>
+// CHECK-DAG: %[[MASKS:.*]] = train.broadcast %{{.*}} -> tensor<1x3x4x1x5xf32>
+// CHECK-DAG: %[[MASK:.*]] = train.reshape %[[MASKS]] : (tensor<1x3x4x1x5xf32>) -> tensor<1x12x1x5xf32>
+// CHECK: train.attention %{{.*}}, %{{.*}}, %{{.*}}, %[[MASK]] {scale = 1.000000e+00 : f64} : (tensor<2x5x12x8xf32>, tensor<2x5x12x8xf32>, tensor<2x5x12x8xf32>, tensor<1x12x1x5xf32>)
+// CHECK: train.transpose %{{.*}} -> tensor<2x3x4x5x8xf32>
+func.func @grouped(%q: tensor<2x3x4x5x8xf32>, %k: tensor<2x3x5x8xf32>, %v: tensor<2x3x1x5x8xf32>, %mask: tensor<3x1x1x5xf32> {train.input = "mask"}) -> tensor<2x3x4x5x8xf32> {
+  %0 = train.broadcast %k {dims = array<i64: 0, 1, 3, 4>} : (tensor<2x3x5x8xf32>) -> tensor<2x3x4x5x8xf32>
+  %1 = train.matmul %q, %0 {transpose_rhs} : (tensor<2x3x4x5x8xf32>, tensor<2x3x4x5x8xf32>) -> tensor<2x3x4x5x5xf32>
+  %2 = train.broadcast %mask {dims = array<i64: 1, 2, 3, 4>} : (tensor<3x1x1x5xf32>) -> tensor<2x3x4x5x5xf32>
+  %3 = train.add %1, %2 : (tensor<2x3x4x5x5xf32>, tensor<2x3x4x5x5xf32>) -> tensor<2x3x4x5x5xf32>
+  %4 = train.softmax %3 {dim = 4 : i64} : (tensor<2x3x4x5x5xf32>) -> tensor<2x3x4x5x5xf32>
+  %5 = train.broadcast %v {dims = array<i64: 0, 1, 2, 3, 4>} : (tensor<2x3x1x5x8xf32>) -> tensor<2x3x4x5x8xf32>
+  %6 = train.matmul %4, %5 : (tensor<2x3x4x5x5xf32>, tensor<2x3x4x5x8xf32>) -> tensor<2x3x4x5x8xf32>
+  return %6 : tensor<2x3x4x5x8xf32>
+}
+
+// Tests that windows of tokens, whose values are their own, are no groups.
+// CHECK-LABEL: func.func @windows
+// CHECK-NOT: train.attention
+func.func @windows(%q: tensor<2x3x4x5x8xf32>, %k: tensor<2x3x4x5x8xf32>, %v: tensor<2x3x4x5x8xf32>) -> tensor<2x3x4x5x8xf32> {
+  %0 = train.matmul %q, %k {transpose_rhs} : (tensor<2x3x4x5x8xf32>, tensor<2x3x4x5x8xf32>) -> tensor<2x3x4x5x5xf32>
+  %1 = train.softmax %0 {dim = 4 : i64} : (tensor<2x3x4x5x5xf32>) -> tensor<2x3x4x5x5xf32>
+  %2 = train.matmul %1, %v : (tensor<2x3x4x5x5xf32>, tensor<2x3x4x5x8xf32>) -> tensor<2x3x4x5x8xf32>
+  return %2 : tensor<2x3x4x5x8xf32>
+}
