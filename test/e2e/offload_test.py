@@ -150,7 +150,14 @@ class Offload(ZcTest):
         for options, patterns in {
                 ("--offload", "optimiser"): ["activations", "'optimiser'"],
                 ("--offload", "optimizer,"): ["found 'optimizer,'"],
-                ("--offload", ""): ["optimizer, parameters"],
+                ("--offload", ""): ["optimizer, update, parameters"],
+                ("--offload", "update"): ["--target cuda", "its own host"],
+                ("--target", "cuda", "--offload", "update"):
+                ["--precision bf16 or fp16"],
+                ("--target", "cuda", "--precision", "bf16", "--offload",
+                 "update,parameters"): ["does not go with parameters"],
+                ("--target", "cuda", "--precision", "bf16", "--offload",
+                 "update", "--optimizer", "adafactor"): ["adam, adamw or sgd"],
                 ("--mode", "infer", "--offload", "optimizer"):
                 ["--mode train"],
         }.items():
