@@ -292,11 +292,15 @@ static const Rule kOfPrecisions[] = {
      "belongs to --zero 2"},
 };
 
-/// Whether the host is to update what the optimizer holds.
-static bool updatesOnHost(const CompileOptions &options) {
+static bool offloads(const CompileOptions &options, llvm::StringRef what) {
   llvm::SmallVector<llvm::StringRef> words;
   llvm::StringRef(options.offload).split(words, ',');
-  return llvm::is_contained(words, "update");
+  return llvm::is_contained(words, what);
+}
+
+/// Whether the host is to update what the optimizer holds.
+static bool updatesOnHost(const CompileOptions &options) {
+  return offloads(options, "update");
 }
 
 static const Rule kOfTargets[] = {
@@ -320,6 +324,20 @@ static const Rule kOfTargets[] = {
      },
      "update does not go with parameters: the device has the new weights of 16 "
      "bits when the host has computed them"},
+    {{"--offload"},
+     [](const CompileOptions &options) {
+       return options.aggregation != "server" || !updatesOnHost(options);
+     },
+     "update does not go with --aggregation server; --zero 1 divides what the "
+     "optimizer holds among all ranks"},
+    {{"--offload"},
+     [](const CompileOptions &options) {
+       return options.aggregation != "server" || options.unit != "auto" ||
+              (!offloads(options, "optimizer") &&
+               !offloads(options, "parameters"));
+     },
+     "of what a server holds needs --unit layer or --unit BYTES: a unit comes "
+     "back as a whole, and by default it has up to 64 MiB"},
     {{"--offload"},
      [](const CompileOptions &options) {
        return !updatesOnHost(options) || isElementwise(options.optimizer);

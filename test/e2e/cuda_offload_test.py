@@ -106,10 +106,11 @@ class Offload(Fake):
                 self.check_updates(*options)
 
     def test_the_host_updates_its_ranks_part(self):
-        for stage in ("1", "2", "3"):
-            with self.subTest(stage=stage):
-                self.check_updates("--precision", "bf16", "--mesh", "dp=2",
-                                   "--zero", stage, run=("--local-ranks", "2"))
+        for options in (("dp=2", "--zero", "1"), ("dp=2", "--zero", "2"),
+                        ("dp=2", "--zero", "3"), ("pp=2", "--accumulate", "2")):
+            with self.subTest(options=options):
+                self.check_updates("--precision", "bf16", "--mesh", *options,
+                                   run=("--local-ranks", "2"))
 
     def test_a_budget_takes_the_hosts_memory(self):
         """A megabyte is the products' workspace. A budget that takes nothing has

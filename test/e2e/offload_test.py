@@ -158,6 +158,11 @@ class Offload(ZcTest):
                  "update,parameters"): ["does not go with parameters"],
                 ("--target", "cuda", "--precision", "bf16", "--offload",
                  "update", "--optimizer", "adafactor"): ["adam, adamw or sgd"],
+                ("--mesh", "dp=2", "--aggregation", "server", "--offload",
+                 "optimizer"): ["--unit layer"],
+                ("--target", "cuda", "--precision", "bf16", "--mesh", "dp=2",
+                 "--aggregation", "server", "--offload", "update"):
+                ["--zero 1 divides"],
                 ("--mode", "infer", "--offload", "optimizer"):
                 ["--mode train"],
         }.items():
