@@ -3,6 +3,7 @@
 #include "compiler/Driver/CudaCode.h"
 #include "compiler/Driver/Diagnostics.h"
 #include "compiler/Driver/ExpertReport.h"
+#include "compiler/Driver/HostCode.h"
 #include "compiler/Driver/Phases.h"
 #include "compiler/Driver/StoredTensors.h"
 #include "compiler/Driver/TextOutput.h"
@@ -219,12 +220,24 @@ static LogicalResult addCode(ModuleOp module, const CompileOptions &options,
   return success();
 }
 
+static LogicalResult addHostCode(ModuleOp module, const CompileOptions &options,
+                                 std::vector<CodeInput> &code) {
+  FailureOr<OwningOpRef<ModuleOp>> host = lowerHostKernels(module);
+  if (failed(host) || !*host)
+    return host;
+  for (const std::string &arch : options.cpuArchs)
+    if (failed(emitObject(**host, arch, code.emplace_back())))
+      return failure();
+  return success();
+}
+
 static LogicalResult addCodeTimed(ModuleOp module,
                                   const CompileOptions &options,
-                                  std::vector<CodeInput> &code,
-                                  PassTimes &times) {
+                                  ExportInput &input, PassTimes &times) {
   ScopedTime time(times, "machine code");
-  return addCode(module, options, code);
+  if (failed(addCode(module, options, input.code)))
+    return failure();
+  return addHostCode(module, options, input.hostCode);
 }
 
 Result<plan::Manifest> zc::planManifest(ModuleOp module,
@@ -238,7 +251,7 @@ int zc::writeArtifact(ModuleOp module, const CompileOptions &options,
                       const PipelineSchedule &pipeline, Summary &summary,
                       PassTimes &times) {
   ExportInput input = makeExportInput(module, options, pipeline, summary);
-  if (failed(addCodeTimed(module, options, input.code, times)))
+  if (failed(addCodeTimed(module, options, input, times)))
     return 1;
   ScopedTime time(times, "write the artifact");
   AbsentData absent =

@@ -211,7 +211,7 @@ static void addTrainingOptions(CLI::App &command, CompileOptions &options) {
 static std::string checkOffload(const std::string &text) {
   return text == "none" || (!text.empty() && parseOffload(text))
              ? ""
-             : "expected none, or a list of optimizer, parameters, "
+             : "expected none, or a list of optimizer, update, parameters, "
                "activations, separated by commas, found '" +
                    text + "'";
 }
@@ -304,7 +304,10 @@ static void addMemoryOptions(CLI::App &command, CompileArguments &arguments) {
                   "them; copies beside the computation bring them and take "
                   "them away: a list, separated by commas, of optimizer "
                   "(moments, and the float32 weights behind 16-bit ones), "
-                  "parameters, activations (those that the backward needs); or "
+                  "update (those, and the host's processor computes their new "
+                  "values: gradients of 16 bits go there, weights of 16 bits "
+                  "come back), parameters, activations (those that the "
+                  "backward needs); or "
                   "none. By default none, unless --memory-budget asks for some")
       ->check(checkOffload)
       ->type_name("LIST");

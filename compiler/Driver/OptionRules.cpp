@@ -3,6 +3,9 @@
 #include "compiler/Driver/MeshOptions.h"
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
 
 using namespace zc;
 
@@ -289,8 +292,63 @@ static const Rule kOfPrecisions[] = {
      "belongs to --zero 2"},
 };
 
+static bool offloads(const CompileOptions &options, llvm::StringRef what) {
+  llvm::SmallVector<llvm::StringRef> words;
+  llvm::StringRef(options.offload).split(words, ',');
+  return llvm::is_contained(words, what);
+}
+
+/// Whether the host is to update what the optimizer holds.
+static bool updatesOnHost(const CompileOptions &options) {
+  return offloads(options, "update");
+}
+
 static const Rule kOfTargets[] = {
-    {{"--cpu-arch", "--cpu-threads"}, isForCpus, "belongs to --target cpu"},
+    {{"--offload"},
+     [](const CompileOptions &options) {
+       return isForGpus(options) || !updatesOnHost(options);
+     },
+     "update needs --target cuda: a CPU is its own host, and --offload "
+     "optimizer keeps the states in a file"},
+    {{"--offload"},
+     [](const CompileOptions &options) {
+       return !updatesOnHost(options) ||
+              (options.precision != "fp32" && options.weightCopies == "on");
+     },
+     "update needs --precision bf16 or fp16, without --weight-copies off: "
+     "float32 weights would cross to the host and back in every step"},
+    {{"--offload"},
+     [](const CompileOptions &options) {
+       return !updatesOnHost(options) ||
+              !llvm::StringRef(options.offload).contains("parameters");
+     },
+     "update does not go with parameters: the device has the new weights of 16 "
+     "bits when the host has computed them"},
+    {{"--offload"},
+     [](const CompileOptions &options) {
+       return options.aggregation != "server" || !updatesOnHost(options);
+     },
+     "update does not go with --aggregation server; --zero 1 divides what the "
+     "optimizer holds among all ranks"},
+    {{"--offload"},
+     [](const CompileOptions &options) {
+       return options.aggregation != "server" || options.unit != "auto" ||
+              (!offloads(options, "optimizer") &&
+               !offloads(options, "parameters"));
+     },
+     "of what a server holds needs --unit layer or --unit BYTES: a unit comes "
+     "back as a whole, and by default it has up to 64 MiB"},
+    {{"--offload"},
+     [](const CompileOptions &options) {
+       return !updatesOnHost(options) || isElementwise(options.optimizer);
+     },
+     "update needs an optimizer of elements: adam, adamw or sgd"},
+    {{"--cpu-threads"}, isForCpus, "belongs to --target cpu"},
+    {{"--cpu-arch"},
+     [](const CompileOptions &options) {
+       return isForCpus(options) || updatesOnHost(options);
+     },
+     "belongs to --target cpu, or to --offload update"},
     {{"--cuda-path", "--cubins"}, isForGpus, "belongs to --target cuda"},
     {{"--matmul-precision"},
      [](const CompileOptions &options) {

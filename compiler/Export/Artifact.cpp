@@ -144,6 +144,13 @@ static std::string getEntryName(const CodeInput &code) {
   return "code/" + code.arch + "." + code.suffix;
 }
 
+static void describeCode(const CodeInput &code, plan::CodeObject &object) {
+  object.set_entry(getEntryName(code));
+  object.set_arch(code.arch);
+  for (const std::string &feature : code.features)
+    object.add_features(feature);
+}
+
 static void addMetadata(const ExportInput &input, plan::Manifest &manifest) {
   manifest.set_format_version(kFormatVersion);
   manifest.set_zc_version(input.zcVersion);
@@ -163,13 +170,10 @@ static void addMetadata(const ExportInput &input, plan::Manifest &manifest) {
   manifest.mutable_target()->set_threads(input.threads);
   manifest.mutable_target()->set_libraries(input.libraries);
   manifest.mutable_target()->set_matmul_precision(input.matmulPrecision);
-  for (const CodeInput &code : input.code) {
-    plan::CodeObject &object = *manifest.mutable_target()->add_code();
-    object.set_entry(getEntryName(code));
-    object.set_arch(code.arch);
-    for (const std::string &feature : code.features)
-      object.add_features(feature);
-  }
+  for (const CodeInput &code : input.code)
+    describeCode(code, *manifest.mutable_target()->add_code());
+  for (const CodeInput &code : input.hostCode)
+    describeCode(code, *manifest.mutable_target()->add_host_code());
 }
 
 static void addMesh(ModuleOp module, plan::Manifest &manifest) {
@@ -291,8 +295,9 @@ Status writeArtifact(const ExportInput &input, const std::string &path) {
     return makeError(StatusCode::Unsupported,
                      "the manifest would be larger than 2 GiB");
   ZC_RETURN_IF_ERROR(zip.addBytes(kManifestEntry, bytes));
-  for (const CodeInput &code : input.code)
-    ZC_RETURN_IF_ERROR(zip.addBytes(getEntryName(code), code.bytes));
+  for (const auto *list : {&input.code, &input.hostCode})
+    for (const CodeInput &code : *list)
+      ZC_RETURN_IF_ERROR(zip.addBytes(getEntryName(code), code.bytes));
   if (!input.model.empty())
     ZC_RETURN_IF_ERROR(zip.addBytes(kModelEntry, input.model));
   if (!input.frozen.empty())

@@ -38,6 +38,7 @@ struct ExportInput {
   /// nested modules with `train.role`, each of them has those of one role.
   mlir::ModuleOp module;
   std::vector<CodeInput> code;
+  std::vector<CodeInput> hostCode; // of kernels that the device's host computes
   /// The ONNX graph without data, for `zc export`.
   std::string model;
   /// The model's file name, and the folder that sources of states lie in.

@@ -227,8 +227,21 @@ void ProgramExport::setStream(Operation &op, plan::Instruction &instruction) {
       instruction.add_waits(*last);
     last.reset();
   }
+  addHostWaits(op, instruction);
   if (stream == kMainStream)
     lastOnMain = number;
+}
+
+/// Waits for the last instruction of each stream that a host's kernel, or a
+/// copy, begins behind.
+void ProgramExport::addHostWaits(Operation &op,
+                                 plan::Instruction &instruction) const {
+  std::optional<uint32_t> last[kNumStreams];
+  for (Operation *each : underWay.getAwaitedBy(op))
+    last[getStream(each)] = numbers.lookup(each);
+  for (std::optional<uint32_t> each : last)
+    if (each && !llvm::is_contained(instruction.waits(), *each))
+      instruction.add_waits(*each);
 }
 
 Status ProgramExport::addInstruction(Operation &op) {

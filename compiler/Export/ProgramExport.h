@@ -37,6 +37,7 @@ private:
   void addOutput(sched::OutputOp op);
   Status addInstruction(mlir::Operation &op);
   void setStream(mlir::Operation &op, plan::Instruction &instruction);
+  void addHostWaits(mlir::Operation &op, plan::Instruction &instruction) const;
   Status addCollective(sched::CollectiveOp op, plan::Instruction &instruction);
   Status addKernelCall(sched::LaunchOp op, plan::Instruction &instruction);
 

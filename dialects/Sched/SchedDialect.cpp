@@ -63,6 +63,8 @@ Stream getStream(Operation *instruction) {
     return collective.getAsync() ? kCollectiveStream : kMainStream;
   if (auto copy = dyn_cast<CopyOp>(instruction))
     return copy.getAsync() ? kCopyStream : kMainStream;
+  if (auto launch = dyn_cast<LaunchOp>(instruction))
+    return launch.getHost() ? kHostStream : kMainStream;
   return kMainStream;
 }
 
@@ -89,6 +91,33 @@ SmallVector<Operation *> UnderWay::step(Operation &op) {
   instructions = std::move(earlier);
   instructions.append(later);
   return ended;
+}
+
+/// Whether `a` writes memory that `b` uses.
+static bool writesWhatIsUsed(Operation *a, Operation *b) {
+  for (Value write : cast<InstructionOpInterface>(a).getWrites())
+    for (Value used : b->getOperands())
+      if (getRoot(write) == getRoot(used))
+        return true;
+  return false;
+}
+
+bool shareMemory(Operation *a, Operation *b) {
+  return writesWhatIsUsed(a, b) || writesWhatIsUsed(b, a);
+}
+
+SmallVector<Operation *> UnderWay::getAwaitedBy(Operation &op) const {
+  const Stream stream = getStream(&op);
+  SmallVector<Operation *> awaited;
+  if (stream == kHostStream || stream == kCopyStream)
+    for (Operation *each : instructions) {
+      const Stream other = getStream(each);
+      const bool isWithHost = (stream == kHostStream && other == kCopyStream) ||
+                              (stream == kCopyStream && other == kHostStream);
+      if (isWithHost && shareMemory(&op, each))
+        awaited.push_back(each);
+    }
+  return awaited;
 }
 
 bool isOffloadedAlloc(Operation *root) {

@@ -39,6 +39,8 @@ inline constexpr llvm::StringLiteral kOffloadedBytesAttr =
 inline constexpr llvm::StringLiteral kRingsAttr = "sched.rings";
 /// On a `train.state`: it lies in the second memory space.
 inline constexpr llvm::StringLiteral kOffloadedAttr = "sched.offloaded";
+/// On an offloaded `train.state`: the host computes its new value.
+inline constexpr llvm::StringLiteral kHostUpdateAttr = "sched.host_update";
 /// On a `sched.alloc`: --zc-offload keeps its value in the second memory space
 /// while nothing uses it.
 inline constexpr llvm::StringLiteral kOffloadAttr = "sched.offload";
@@ -76,8 +78,13 @@ int64_t getByteSize(mlir::Value buffer);
 mlir::MemRefType getBufferType(mlir::RankedTensorType type);
 
 /// Instructions of one stream run one after another, in the program's order.
-enum Stream : unsigned { kMainStream, kCollectiveStream, kCopyStream };
-inline constexpr unsigned kNumStreams = 3;
+enum Stream : unsigned {
+  kMainStream,
+  kCollectiveStream,
+  kCopyStream,
+  kHostStream
+};
+inline constexpr unsigned kNumStreams = 4;
 
 /// The stream of an instruction: the main one if it is not async.
 Stream getStream(mlir::Operation *instruction);
@@ -91,12 +98,19 @@ public:
   /// last.
   llvm::SmallVector<mlir::Operation *> step(mlir::Operation &op);
 
+  /// Those that `op` begins behind although nothing waits for them: host
+  /// launches, or copies where `op` is one, with which it shares memory.
+  llvm::SmallVector<mlir::Operation *> getAwaitedBy(mlir::Operation &op) const;
+
   /// In the order of their beginnings.
   llvm::ArrayRef<mlir::Operation *> get() const { return instructions; }
 
 private:
   llvm::SmallVector<mlir::Operation *> instructions;
 };
+
+/// Whether one of them writes memory that the other uses.
+bool shareMemory(mlir::Operation *a, mlir::Operation *b);
 
 /// Whether a root is an allocation in the second memory space.
 bool isOffloadedAlloc(mlir::Operation *root);

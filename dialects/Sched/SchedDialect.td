@@ -23,7 +23,9 @@ def Sched_Dialect : Dialect {
     `train.state`, `sched.persistent_bytes` and `sched.offloaded_bytes` (i64) to
     the module. The offset of a state of kind flight is in a slot of its ring, and
     `sched.rings` on the module has the bytes of each ring's slots. A `train.state` with `sched.offloaded` lies in the second memory
-    space (host memory beside a GPU, a file beside a CPU), which only copies reach.
+    space (host memory beside a GPU, a file beside a CPU), which only copies
+    reach, and kernels of the host. One that has `sched.host_update`, too, is
+    updated there.
 
     `sched.target` on a module says what runs it (`#sched.target`).
   }];

@@ -265,6 +265,25 @@ static LogicalResult verifySharing(LaunchOp launch, KernelOp kernel) {
   return success();
 }
 
+/// All that a launch on the host names lies in the second memory.
+static LogicalResult verifyPlaces(LaunchOp launch,
+                                  SymbolTableCollection &symbols) {
+  auto isThere = [&](Value buffer) {
+    Operation *root = getRoot(buffer).getDefiningOp();
+    auto use = dyn_cast<sched::StateOp>(root);
+    if (!use)
+      return isOffloadedAlloc(root);
+    Operation *state =
+        symbols.lookupNearestSymbolFrom(launch, use.getStateAttr());
+    return state && state->hasAttr(kOffloadedAttr);
+  };
+  for (auto [index, operand] : llvm::enumerate(launch->getOperands()))
+    if (!isThere(operand))
+      return launch.emitOpError() << "runs on the host, but operand " << index
+                                  << " is in the device's memory";
+  return success();
+}
+
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   // launch C1
   auto kernel =
@@ -275,7 +294,13 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
       failed(verifyBuffers(*this, "output", getOutputs(), kernel.getOutputs())))
     return failure();
   // launch C2
-  return verifySharing(*this, kernel);
+  if (failed(verifySharing(*this, kernel)))
+    return failure();
+  // launch C3
+  if (getHost() != kernel.getHost())
+    return emitOpError() << "runs on the " << (getHost() ? "host" : "device")
+                         << ", for which @" << getKernel() << " is not";
+  return getHost() ? verifyPlaces(*this, symbols) : success();
 }
 
 //===----------------------------------------------------------------------===//

@@ -39,7 +39,8 @@ def Sched_KernelOp : Sched_Op<"kernel", [
     terminating `train.yield` its outputs: at run time pointers, inputs first.
     `shared` lists pairs (input, output) that are the same memory. Codegen sets
     `grid`, the size of the range [0, grid) that may be computed in parts;
-    `symbol` is the compiled function's name where it is not the op's.
+    `symbol` is the compiled function's name where it is not the op's. With `host`
+    it is code for the processor that feeds the device.
 
     - (C1) the inputs are tensors, the terminator is `train.yield`
     - (C2) `shared` holds pairs of existing inputs and outputs of equal size;
@@ -48,7 +49,8 @@ def Sched_KernelOp : Sched_Op<"kernel", [
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
       DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$shared,
-      OptionalAttr<I64Attr>:$grid, OptionalAttr<StrAttr>:$symbol);
+      OptionalAttr<I64Attr>:$grid, OptionalAttr<StrAttr>:$symbol,
+      UnitAttr:$host);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
   let hasVerifier = 1;
@@ -187,13 +189,22 @@ def Sched_LaunchOp : Sched_InstructionOp<"launch", [
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "runs a kernel";
   let description = [{
+    With `host` it runs beside the device, on the processor that feeds it and on
+    buffers of the second memory alone, on the stream of such launches. It begins
+    as an async copy does, and when the async copies in front of it that write
+    what it reads, or use what it writes, have ended; async copies behind it wait
+    for it in the same way.
+
     - (C1) names a `sched.kernel` of these inputs and outputs
     - (C2) an input and an output have the same root exactly where the kernel
       shares them, and no two outputs have the same root
+    - (C3) has `host` exactly where the kernel does, and then all its buffers lie
+      in the second memory
   }];
   let arguments = !con((ins FlatSymbolRefAttr:$kernel,
                             Variadic<Sched_Buffer>:$inputs,
-                            Variadic<Sched_Buffer>:$outputs), costs);
+                            Variadic<Sched_Buffer>:$outputs), costs,
+                       (ins UnitAttr:$host));
   let assemblyFormat = [{
     $kernel (`ins` `(` $inputs^ `:` type($inputs) `)`)?
     (`outs` `(` $outputs^ `:` type($outputs) `)`)? attr-dict

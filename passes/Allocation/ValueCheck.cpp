@@ -53,7 +53,9 @@ private:
   /// what it reads, and leave alone what is being read.
   LogicalResult checkUnderWay(InstructionOpInterface op) {
     auto refuse = [&](StringRef what, Operation *other) {
-      StringRef kind = isa<CollectiveOp>(other) ? "collective" : "copy";
+      StringRef kind = isa<CollectiveOp>(other) ? "collective"
+                       : isa<CopyOp>(other)     ? "copy"
+                                                : "launch on the host";
       InFlightDiagnostic error = op->emitOpError()
                                  << what << " an async " << kind
                                  << " under way, which nothing has waited for";
@@ -63,8 +65,10 @@ private:
     SmallVector<Value> writes = op.getWrites();
     if (Value scratch = op.getScratch())
       writes.push_back(scratch);
+    const SmallVector<Operation *> awaited = underWay.getAwaitedBy(*op);
     for (Operation *other : underWay.get()) {
-      if (getStream(other) == getStream(op))
+      if (getStream(other) == getStream(op) ||
+          llvm::is_contained(awaited, other))
         continue;
       for (Value read : op.getReads())
         for (Value written : cast<InstructionOpInterface>(other).getWrites())

@@ -219,6 +219,8 @@ struct LowerKernels : public impl::LowerKernelsPassBase<LowerKernels> {
     functions = FunctionTable();
     ModuleOp module = addModule(0);
     for (auto kernel : getOperation().getOps<sched::KernelOp>()) {
+      if (inTeams && kernel.getHost())
+        continue; // another module has it
       kernel.setGrid(inTeams ? buildForTeams(kernel, module)
                              : buildForCpu(kernel, module));
       // Later passes work on modules in parallel.

@@ -248,6 +248,8 @@ static void addPlacedBuffers(OpPassManager &manager) {
   manager.addPass(createConvertToSchedPass());
   // Small kernels behind one another become one.
   manager.addPass(createJoinLaunchesPass());
+  // The host updates what it has been given to keep.
+  manager.addPass(createHostUpdatesPass());
   // Marked buffers go to the second memory and come back.
   manager.addPass(createOffloadPass());
   manager.addPass(createVerifyCollectiveOrderPass());

@@ -28,11 +28,13 @@ std::optional<OffloadChoice> parseOffload(StringRef text) {
     bool *flag = word == "optimizer"     ? &choice.optimizer
                  : word == "parameters"  ? &choice.parameters
                  : word == "activations" ? &choice.activations
+                 : word == "update"      ? &choice.update
                                          : nullptr;
     if (!flag)
       return std::nullopt;
     *flag = true;
   }
+  choice.optimizer |= choice.update;
   return choice;
 }
 
@@ -80,9 +82,12 @@ static void markActivations(func::FuncOp step, const OffloadChoice &choice) {
 }
 
 void markOffload(ModuleOp module, const OffloadChoice &choice) {
+  auto unit = UnitAttr::get(module.getContext());
   forEachState(module, [&](StateOp state, bool isOptimizer) {
     if (isOptimizer ? choice.optimizer : choice.parameters)
-      state->setAttr(sched::kOffloadedAttr, UnitAttr::get(module.getContext()));
+      state->setAttr(sched::kOffloadedAttr, unit);
+    if (isOptimizer && choice.update)
+      state->setAttr(sched::kHostUpdateAttr, unit);
   });
   func::FuncOp step = findStep(module);
   if (step && (choice.activations || choice.values.any()))

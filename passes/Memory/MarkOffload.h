@@ -16,6 +16,8 @@ struct OffloadChoice {
   bool optimizer = false;
   bool parameters = false;  // what forward and backward read
   bool activations = false; // values of the forward that the backward reads
+  /// The optimizer's, which the host also updates.
+  bool update = false;
   /// Some of these, as StepAnalysis numbers them.
   llvm::BitVector values = {};
 
@@ -33,8 +35,8 @@ OffloadableBytes countOffloadable(mlir::ModuleOp module);
 /// Whether a value is worth a copy.
 bool isWorthOffloading(mlir::Value value);
 
-/// Reads "optimizer,parameters,activations" or a part of that; none if another
-/// word is there.
+/// Reads "optimizer,update,parameters,activations" or a part of that; none if
+/// another word is there. With `update` optimizer is set, too.
 std::optional<OffloadChoice> parseOffload(llvm::StringRef text);
 
 /// Marks states (`sched.offloaded`) and values of the program that has the

@@ -41,7 +41,8 @@ struct RecomputePassImpl : impl::RecomputePassBase<RecomputePassImpl> {
     if (!parsed) {
       getOperation().emitError("cannot offload '")
           << offload
-          << "'; expected auto, or optimizer, parameters, activations";
+          << "'; expected auto, or optimizer, update, parameters, "
+             "activations";
       return signalPassFailure();
     }
     choice = *parsed;

@@ -291,7 +291,7 @@ private:
         builder, first.getLoc(),
         FlatSymbolRefAttr::get(kernels.get(parts).getSymNameAttr()), inputs,
         outputs, builder.getStringAttr(label), builder.getF64FloatAttr(flops),
-        builder.getF64FloatAttr(bytes));
+        builder.getF64FloatAttr(bytes), /*host=*/nullptr);
     for (LaunchOp part : parts)
       part.erase();
     numSaved += parts.size() - 1;

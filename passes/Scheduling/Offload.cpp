@@ -277,7 +277,9 @@ void Offloader::placeWaits() {
       underWay.step(
           *WaitOp::create(builder, copy.getLoc(), copy.getDestination()));
     }
-    underWay.step(op);
+    // A later copy that is waited for makes others' waits needless.
+    if (underWay.step(op).empty() && isa<WaitOp>(op))
+      op.erase();
   }
 }
 

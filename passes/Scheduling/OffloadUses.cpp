@@ -43,6 +43,11 @@ void OffloadUses::findRoots(ProgramOp program) {
       spans[op.getResult(0)] = {};
     }
   }
+  // States that the host updates stay where they are.
+  for (auto launch : program.getOps<LaunchOp>())
+    if (launch.getHost())
+      for (Value operand : launch->getOperands())
+        spans.erase(getRoot(operand));
   // The host reads outputs from the transient region.
   for (auto output : program.getOps<OutputOp>())
     if (Value root = getRoot(output.getBuffer()); root.getDefiningOp<AllocOp>())

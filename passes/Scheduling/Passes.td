@@ -137,6 +137,34 @@ def JoinLaunchesPass : Pass<"zc-join-launches", "::mlir::ModuleOp"> {
   let dependentDialects = ["::zc::sched::SchedDialect"];
 }
 
+def HostUpdatesPass : Pass<"zc-host-updates", "::mlir::ModuleOp"> {
+  let summary = "let the host update the states that lie in its memory";
+  let description = [{
+    Requires the programs of `--zc-convert-to-sched`. A launch of elementwise code
+    that writes over the old values of states with `sched.host_update` runs on the
+    host, where they lie. All else that it reads goes there by async copies, as
+    soon as it is written; all else that it writes comes back. A cost model says how long
+    gradients are kept for their copies, as for `--zc-offload`, and behind which
+    instruction new weights come back: copies of one stream run one after another,
+    and gradients are not to wait for the host.
+
+    ```mlir
+    sched.launch @adam ins(%g, %m : ...) outs(%m1, %w1 : ...)
+    // becomes
+    %far = sched.alloc "offloaded" : memref<4xbf16>
+    %new = sched.alloc "offloaded" : memref<4xbf16>
+    sched.copy %g to %far {async} : ...
+    sched.launch @adam_host ins(%far, %m : ...) outs(%m1, %new : ...) {host}
+    ... // what the device does meanwhile
+    sched.wait %far : memref<4xbf16>
+    sched.copy %new to %w1 {async} : ...
+    ```
+  }];
+  let statistics = [
+    Statistic<"numUpdates", "num-updates", "Launches on the host">
+  ];
+}
+
 def OffloadPass : Pass<"zc-offload", "::mlir::ModuleOp"> {
   let summary = "keep what is not needed at the moment in the second memory";
   let description = [{

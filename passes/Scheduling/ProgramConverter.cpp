@@ -201,7 +201,7 @@ void ProgramConverter::convertFused(FusedOp op) {
       FlatSymbolRefAttr::get(kernels.get(op, shared).getSymNameAttr()), inputs,
       outputs, builder.getStringAttr(labelOf(op)),
       builder.getF64FloatAttr(getFlops(op)),
-      builder.getF64FloatAttr(operandAndResultBytes(op)));
+      builder.getF64FloatAttr(operandAndResultBytes(op)), /*host=*/nullptr);
 }
 
 Value ProgramConverter::makeWorkspace(FusedOp op) {

@@ -126,6 +126,17 @@ public:
   virtual Result<std::unique_ptr<Executable>> prepare(const Launch &launch) = 0;
   virtual Status launch(Executable &executable, StreamId stream) = 0;
 
+  /// An executable of `host`, which is this machine's processor, that is
+  /// launched on this device's streams: it runs behind what they were given
+  /// before it, and what they are given next runs behind it. Both must outlive
+  /// it. How it fails is told by synchronize(). CUDA: cuLaunchHostFunc.
+  virtual Result<std::unique_ptr<Executable>>
+  onStreams(Device &, std::unique_ptr<Executable>) {
+    return Status(StatusCode::Unsupported,
+                  "this device's host computes nothing in its stead; compile "
+                  "without --offload update");
+  }
+
   /// Whether a program becomes one executable: launches on stream 0 between the
   /// two calls, and on streams that wait for it, are recorded instead of run.
   /// CUDA: cuStreamBeginCapture, a graph.

@@ -108,7 +108,8 @@ Status Session::openDeviceAndExecutor(int threads, const Rank::Share &share,
   ZC_ASSIGN_OR_RETURN(device, openDevice(target.device(), options));
   ZC_ASSIGN_OR_RETURN(theExecutor,
                       Executor::prepare(*device, *theArtifact, programs,
-                                        &rank.world, offloadFolder, besides));
+                                        &rank.world, offloadFolder, besides,
+                                        share.threads.count));
   return Status();
 }
 

@@ -1,9 +1,11 @@
 #include "runtime/Exec/Executor.h"
+#include "runtime/Device/Plugin.h"
 #include "runtime/Exec/Instructions.h"
 #include "runtime/Plan/Feed.h"
 #include "runtime/Plan/FloatBytes.h"
 #include "runtime/Plan/NeededInstructions.h"
 #include "runtime/Plan/Types.h"
+#include "runtime/Plan/Verify.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -26,11 +28,55 @@ std::string describe(const plan::Program &program, size_t index,
 
 } // namespace
 
+/// Loads the code object that needs most of those that this machine can run.
+static Status
+loadBest(Device &device, const Artifact &artifact,
+         const google::protobuf::RepeatedPtrField<plan::CodeObject> &code) {
+  const plan::CodeObject *best = nullptr;
+  std::string refusals;
+  for (const plan::CodeObject &object : code) {
+    Status status = device.checkFeatures(featuresOf(object));
+    if (!status.ok())
+      refusals +=
+          strCat(refusals.empty() ? "" : "; ", "code for '", object.arch(),
+                 "' cannot run here: ", status.message());
+    else if (!best || object.features_size() > best->features_size())
+      best = &object;
+  }
+  if (!best)
+    return refusals.empty()
+               ? Status()
+               : makeError(StatusCode::Unsupported, "'", artifact.path(),
+                           "': ", refusals,
+                           "; compile the model for this machine (",
+                           device.compileAdvice(), ")");
+  ZC_ASSIGN_OR_RETURN(std::string_view bytes, artifact.code(*best));
+  return device.loadCode({best->entry(), bytes});
+}
+
+/// The processor that feeds the device; null if no program has work for it.
+static Result<std::unique_ptr<Device>>
+openHost(const Artifact &artifact,
+         const std::vector<const plan::Program *> &programs, int threads) {
+  auto hasWork = [](const plan::Program *program) {
+    return std::any_of(program->instructions().begin(),
+                       program->instructions().end(), isOnHost);
+  };
+  if (std::none_of(programs.begin(), programs.end(), hasWork))
+    return std::unique_ptr<Device>();
+  DeviceOptions options;
+  options.threads = threads;
+  ZC_ASSIGN_OR_RETURN(std::unique_ptr<Device> host, openDevice("cpu", options));
+  ZC_RETURN_IF_ERROR(
+      loadBest(*host, artifact, artifact.manifest().target().host_code()));
+  return host;
+}
+
 Result<std::unique_ptr<Executor>>
 Executor::prepare(Device &device, const Artifact &artifact,
                   const std::vector<std::string> &programs, World *world,
                   const std::string &offloadFolder,
-                  const std::vector<std::string> &besides) {
+                  const std::vector<std::string> &besides, int hostThreads) {
   ZC_ASSIGN_OR_RETURN(Mesh mesh, Mesh::of(artifact.manifest()));
   std::unique_ptr<Executor> executor(
       new Executor(device, artifact, mesh, world));
@@ -45,6 +91,7 @@ Executor::prepare(Device &device, const Artifact &artifact,
   for (const std::string &name : besides)
     if (const plan::Program *program = artifact.program(name))
       housed.push_back(program);
+  ZC_ASSIGN_OR_RETURN(executor->host, openHost(artifact, found, hostThreads));
   const plan::Program *fed = executor->findFed(found);
   ZC_RETURN_IF_ERROR(executor->allocate(housed, fed, offloadFolder));
   const Orders orders = ordersOf(artifact);
@@ -78,29 +125,8 @@ AddressMap Executor::addressesOf(const plan::Program &program,
           offloaded.base(), std::move(places), {&role(), newest}};
 }
 
-/// Loads the code object that needs most of those that this machine can run.
 Status Executor::loadCode() {
-  const plan::CodeObject *best = nullptr;
-  std::string refusals;
-  for (const plan::CodeObject &object :
-       theArtifact.manifest().target().code()) {
-    Status status = device.checkFeatures(featuresOf(object));
-    if (!status.ok())
-      refusals +=
-          strCat(refusals.empty() ? "" : "; ", "code for '", object.arch(),
-                 "' cannot run here: ", status.message());
-    else if (!best || object.features_size() > best->features_size())
-      best = &object;
-  }
-  if (!best)
-    return refusals.empty()
-               ? Status()
-               : makeError(StatusCode::Unsupported, "'", theArtifact.path(),
-                           "': ", refusals,
-                           "; compile the model for this machine (",
-                           device.compileAdvice(), ")");
-  ZC_ASSIGN_OR_RETURN(std::string_view bytes, theArtifact.code(*best));
-  return device.loadCode({best->entry(), bytes});
+  return loadBest(device, theArtifact, theArtifact.manifest().target().code());
 }
 
 /// On disk by convention, where /tmp may be memory.
@@ -161,8 +187,14 @@ Status Executor::prepareStep(const plan::Program &program,
   if (step.instruction->has_collective())
     return device.hostReadsMemory() ? prepareCollective(program, map, step)
                                     : Status(); // by connect()
-  ZC_ASSIGN_OR_RETURN(step.executable,
-                      device.prepare(makeLaunch(map, *step.instruction)));
+  const Launch launch = makeLaunch(map, *step.instruction);
+  if (isOnHost(*step.instruction)) {
+    ZC_ASSIGN_OR_RETURN(auto executable, host->prepare(launch));
+    ZC_ASSIGN_OR_RETURN(step.executable,
+                        device.onStreams(*host, std::move(executable)));
+    return Status();
+  }
+  ZC_ASSIGN_OR_RETURN(step.executable, device.prepare(launch));
   return Status();
 }
 

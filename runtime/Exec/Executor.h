@@ -27,18 +27,17 @@ namespace zc {
 class Executor {
 public:
   /// Loads code, allocates all regions and prepares every instruction of the
-  /// named programs, each once; names that the role does not have are skipped.
-  /// A program with buffers in flight is prepared for all slots that the role's
-  /// orders call it with. `artifact` and `device` must outlive the executor,
-  /// and so must `world`, which has the ranks of the artifact's mesh; null: one
-  /// rank alone. Offloaded tensors go to files in `offloadFolder`; empty:
-  /// $TMPDIR or /var/tmp. Memory suffices for the programs `besides` too, which
-  /// are not run.
+  /// named programs, each once, for all slots that orders call it with; names
+  /// that the role does not have are skipped. `artifact`, `device` and `world`,
+  /// which has the ranks of the mesh (null: one rank alone), must outlive the
+  /// executor. Offloaded tensors go to files in `offloadFolder`; empty: $TMPDIR
+  /// or /var/tmp. Memory suffices for `besides`, too, which are not run. The
+  /// host's kernels have `hostThreads` threads.
   static Result<std::unique_ptr<Executor>>
   prepare(Device &device, const Artifact &artifact,
           const std::vector<std::string> &programs, World *world = nullptr,
           const std::string &offloadFolder = "",
-          const std::vector<std::string> &besides = {});
+          const std::vector<std::string> &besides = {}, int hostThreads = 1);
 
   /// Called by all ranks once all are prepared, and before they run: makes
   /// collectives and messages ready that the ranks must meet for.
@@ -159,7 +158,7 @@ private:
     Slots slots;
     int64_t newest = -1; // -1: nothing has versions
     std::vector<Step> steps = {};
-    bool uses[kNumStreams] = {true, false, false};
+    bool uses[kNumStreams] = {true};
     std::unique_ptr<Executable> whole = nullptr; // once it has been captured
     uint64_t sentOnDevice = 0; // by a run, through the device's library
   };
@@ -222,6 +221,7 @@ private:
   Status launch(const plan::Program &program, Step &step);
 
   Device &device;
+  std::unique_ptr<Device> host; // null: it computes nothing
   const Artifact &theArtifact;
   const Mesh theMesh;
   std::unique_ptr<World> alone; // where there are no other ranks

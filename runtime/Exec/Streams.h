@@ -1,6 +1,6 @@
 // The streams of one program: kernels on the thread that runs it, collectives
 // beside them on a thread of their own, copies to and from the second memory on
-// another.
+// another, kernels of a device's host on a third.
 #ifndef ZC_RUNTIME_EXEC_STREAMS_H
 #define ZC_RUNTIME_EXEC_STREAMS_H
 
@@ -15,8 +15,9 @@
 
 namespace zc {
 
-constexpr uint32_t kMainStream = 0, kCollectiveStream = 1, kCopyStream = 2;
-constexpr uint32_t kNumStreams = 3;
+constexpr uint32_t kMainStream = 0, kCollectiveStream = 1, kCopyStream = 2,
+                   kHostStream = 3;
+constexpr uint32_t kNumStreams = 4;
 
 /// How far the streams of a running program are. Each takes its instructions
 /// in the program's order, so that an index tells all that is done.

@@ -78,12 +78,14 @@ Status Artifact::Contents::readManifest() {
 }
 
 Status Artifact::Contents::checkEntries() const {
-  for (const plan::CodeObject &object : manifest.target().code()) {
-    const ZipEntry *entry = zip.find(object.entry());
-    if (!entry || entry->method != zip::kStored)
-      return makeError(StatusCode::Corrupt, "its code object '", object.entry(),
-                       "' is missing or compressed");
-  }
+  for (const auto *list :
+       {&manifest.target().code(), &manifest.target().host_code()})
+    for (const plan::CodeObject &object : *list) {
+      const ZipEntry *entry = zip.find(object.entry());
+      if (!entry || entry->method != zip::kStored)
+        return makeError(StatusCode::Corrupt, "its code object '",
+                         object.entry(), "' is missing or compressed");
+    }
   return Status();
 }
 

@@ -23,9 +23,11 @@ Status verifyTarget(const plan::Target &target) {
   if (target.threads() < 1 || target.threads() > kMaxThreads)
     return bad("it is for ", target.threads(), " threads");
   std::set<std::string> entries;
-  for (const plan::CodeObject &code : target.code())
-    if (code.entry().empty() || !entries.insert(code.entry()).second)
-      return bad("code object '", code.entry(), "' is unnamed or listed twice");
+  for (const auto *list : {&target.code(), &target.host_code()})
+    for (const plan::CodeObject &code : *list)
+      if (code.entry().empty() || !entries.insert(code.entry()).second)
+        return bad("code object '", code.entry(),
+                   "' is unnamed or listed twice");
   return Status();
 }
 

@@ -16,7 +16,13 @@ constexpr const char kCopyProgram[] = "copy";
 /// In place of "apply" behind the manifest's freeze_step.
 constexpr const char kCompressedProgram[] = "apply.compressed";
 
-/// Whether it lies in the second memory, which only copies reach.
+/// Whether the device's host computes it.
+inline bool isOnHost(const plan::Instruction &instruction) {
+  return instruction.stream() == 3;
+}
+
+/// Whether it lies in the second memory, which only copies reach, and kernels
+/// of the host.
 inline bool isOffloaded(const plan::Buffer &buffer) {
   return buffer.space() == plan::OFFLOADED || buffer.offloaded();
 }

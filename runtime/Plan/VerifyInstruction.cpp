@@ -27,8 +27,16 @@ Result<const plan::Buffer *> bufferAt(const plan::Program &program,
   return buffer;
 }
 
-Status verifyKernel(const plan::Program &program,
-                    const plan::KernelCall &call) {
+/// One of the second memory, which the host reaches.
+Status verifyOfHost(const plan::Program &program, uint32_t index) {
+  ZC_ASSIGN_OR_RETURN(const plan::Buffer *buffer, anyBufferAt(program, index));
+  if (buffer->space() != plan::OFFLOADED)
+    return bad("buffer ", index, " is not offloaded");
+  return Status();
+}
+
+Status verifyKernel(const plan::Program &program, const plan::KernelCall &call,
+                    bool onHost) {
   auto inSymbol = [](char c) {
     return c == '_' || c == '.' || c == '$' || (c >= '0' && c <= '9') ||
            (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -42,7 +50,8 @@ Status verifyKernel(const plan::Program &program,
   if (call.grid() <= 0)
     return bad("its grid is ", call.grid());
   for (uint32_t index : call.buffers())
-    ZC_RETURN_IF_ERROR(bufferAt(program, index).status());
+    ZC_RETURN_IF_ERROR(onHost ? verifyOfHost(program, index)
+                              : bufferAt(program, index).status());
   return Status();
 }
 
@@ -68,6 +77,8 @@ bool mayBeOnStream(const plan::Instruction &instruction) {
     return instruction.has_collective();
   case 2:
     return instruction.has_copy();
+  case 3:
+    return instruction.has_kernel();
   default:
     return false;
   }
@@ -82,7 +93,7 @@ Status verifyInstruction(const plan::Program &program,
     return bad("it is on stream ", instruction.stream());
   switch (instruction.kind_case()) {
   case plan::Instruction::kKernel:
-    return verifyKernel(program, instruction.kernel());
+    return verifyKernel(program, instruction.kernel(), isOnHost(instruction));
   case plan::Instruction::kLibrary:
     return verifyLibraryCall(program, instruction.library());
   case plan::Instruction::kCopy:

@@ -51,8 +51,13 @@ public:
       JsonFields host(fields.any("host"), fields.pathOf("host"));
       cluster.device.hostBytesPerSecond =
           host.number("bytes_per_s", 0, kMostBytes);
-      for (auto &[ranks, share] : cluster.shares)
+      cluster.device.hostMemoryBytesPerSecond =
+          host.number("memory_bytes_per_s", 0, kMostBytes, 0);
+      for (auto &[ranks, share] : cluster.shares) {
         share.hostBytesPerSecond = cluster.device.hostBytesPerSecond;
+        share.hostMemoryBytesPerSecond =
+            cluster.device.hostMemoryBytesPerSecond;
+      }
       ZC_RETURN_IF_ERROR(host.finish());
     }
     if (fields.has("collectives"))

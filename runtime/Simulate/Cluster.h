@@ -54,6 +54,7 @@ struct SimulatedDevice {
   double callSeconds = 0;        // of each program that an order calls
   double stepSeconds = 0;        // of each step, beside its programs
   double hostBytesPerSecond = 0; // to and from the second memory; 0: at once
+  double hostMemoryBytesPerSecond = 0; // of its own kernels; 0: at once
   /// Instructions that were timed here: they take the place of shares of the
   /// peak for all of their kinds.
   MeasuredTimes measured;

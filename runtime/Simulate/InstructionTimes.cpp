@@ -96,9 +96,19 @@ double matmulRate(const SimulatedDevice &device, bool allowsTf32,
          waveShare(matmul, product);
 }
 
+/// A kernel that the host computes: as fast as its memory.
+static double hostSeconds(const SimulatedDevice &device,
+                          const plan::Instruction &instruction) {
+  return device.hostMemoryBytesPerSecond > 0
+             ? instruction.bytes() / device.hostMemoryBytesPerSecond
+             : 0;
+}
+
 double secondsOf(const SimulatedDevice &device, bool allowsTf32,
                  const plan::Program &program,
                  const plan::Instruction &instruction) {
+  if (instruction.stream() == 3)
+    return hostSeconds(device, instruction);
   const kernels::CallWork work = workOf(program, instruction);
   if (!device.measured.empty() && !work.product && instruction.stream() != 2)
     if (const std::optional<double> seconds = device.measured.find(

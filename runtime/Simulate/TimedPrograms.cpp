@@ -138,7 +138,7 @@ TimedInstruction TimedPrograms::time(const plan::Manifest &manifest,
     timed.cost.latencySeconds += cluster.device.launchSeconds;
     return timed;
   }
-  if (timed.stream == kSimulatedStreams - 1)
+  if (timed.stream >= 2)
     timed.exposure = nameExposure("offload");
   const bool allowsTf32 = manifest.target().matmul_precision() == "tf32";
   timed.seconds = secondsOf(cluster.device, allowsTf32, program, instruction);

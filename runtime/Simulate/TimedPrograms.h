@@ -13,7 +13,8 @@
 
 namespace zc {
 
-constexpr size_t kSimulatedStreams = 3; // main, collectives, copies
+// Main, collectives, copies, kernels of the host.
+constexpr size_t kSimulatedStreams = 4;
 
 struct TimedInstruction {
   uint32_t stream = 0;

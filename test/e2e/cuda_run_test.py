@@ -334,57 +334,5 @@ class Feeding(Fake):
                    "--no-shuffle", env=self.gpu)
 
 
-class Offload(Fake):
-    ALL = "optimizer,parameters,activations"
-
-    def numbers(self, *options, **variables):
-        artifact = self.artifact("gpt", *options)
-        folder = self.folder / "ckpt"
-        calls = self.run_fixture("gpt", artifact, 2, "--checkpoint", folder,
-                                 "--overwrite", **variables)
-        weights = self.folder / "w.safetensors"
-        self.zc("export", artifact, "--checkpoint", folder, "--safetensors",
-                weights)
-        return ([line["loss"] for line in read_log(self.log)],
-                weights.read_bytes()), self.memory_of(artifact), calls
-
-    def test_values_are_those_without(self):
-        expected, none, _ = self.numbers()
-        # Whichever stream runs ahead, events keep the order that counts.
-        for eager in ("0", "2"):
-            found, plan, calls = self.numbers("--offload", self.ALL,
-                                              ZC_FAKE_CUDA_EAGER=eager)
-            self.assertEqual(found, expected, f"stream {eager} ahead")
-            self.assertLess(plan["peak"], none["peak"])
-            self.assertIn(f"cuMemHostAlloc {plan['offloaded']}", calls)
-            begin = max(i for i, call in enumerate(calls)
-                        if call.startswith("cuStreamBeginCapture"))
-            end = calls.index("cuStreamEndCapture stream 0", begin)
-            captured = calls[begin:end]
-            for kind in ("cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync"):
-                streams = {call.split()[-1] for call in captured
-                           if call.startswith(kind)}
-                self.assertEqual(streams, {"2"}, kind)
-            self.assertEqual(calls.count("cuGraphLaunch stream 0"), 3)
-
-    def test_a_budget_takes_the_hosts_memory(self):
-        """A megabyte is the products' workspace. A budget that takes nothing has
-        the same products too, whose activations are kernels of their own."""
-        expected, none, _ = self.numbers("--memory-budget", "1GiB")
-        self.assertEqual(none["offloaded"], 0)
-        found, plan, _ = self.numbers("--memory-budget", "1400KiB")
-        self.assertEqual(found, expected)
-        self.assertLessEqual(plan["peak"], 1400 * 1024)
-        self.assertGreater(plan["offloaded"], 0)
-
-    def test_a_host_without_so_much_memory(self):
-        artifact = self.artifact("gpt", "--offload", "optimizer")
-        bytes_ = self.memory_of(artifact)["offloaded"]
-        self.fails(1, [f"keeps {bytes_} bytes in this machine's memory",
-                       "ulimit -l", "--offload"],
-                   *self.command("gpt", artifact, 1),
-                   env={**self.gpu, "ZC_FAKE_CUDA_PINNED": str(bytes_ - 1)})
-
-
 if __name__ == "__main__":
     unittest.main()

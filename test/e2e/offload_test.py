@@ -150,7 +150,19 @@ class Offload(ZcTest):
         for options, patterns in {
                 ("--offload", "optimiser"): ["activations", "'optimiser'"],
                 ("--offload", "optimizer,"): ["found 'optimizer,'"],
-                ("--offload", ""): ["optimizer, parameters"],
+                ("--offload", ""): ["optimizer, update, parameters"],
+                ("--offload", "update"): ["--target cuda", "its own host"],
+                ("--target", "cuda", "--offload", "update"):
+                ["--precision bf16 or fp16"],
+                ("--target", "cuda", "--precision", "bf16", "--offload",
+                 "update,parameters"): ["does not go with parameters"],
+                ("--target", "cuda", "--precision", "bf16", "--offload",
+                 "update", "--optimizer", "adafactor"): ["adam, adamw or sgd"],
+                ("--mesh", "dp=2", "--aggregation", "server", "--offload",
+                 "optimizer"): ["--unit layer"],
+                ("--target", "cuda", "--precision", "bf16", "--mesh", "dp=2",
+                 "--aggregation", "server", "--offload", "update"):
+                ["--zero 1 divides"],
                 ("--mode", "infer", "--offload", "optimizer"):
                 ["--mode train"],
         }.items():

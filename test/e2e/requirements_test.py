@@ -290,6 +290,32 @@ class Bytes(RequirementsTest):
         self.assertGreaterEqual(away["copied"]["away"], away["offloaded"])
         self.assertGreaterEqual(away["offloaded"], plain["peak"] - away["peak"])
 
+    def test_zero_offload(self):
+        """K-03: of 13e9 parameters a GPU keeps the weights in 16 bits, 26 GB;
+        moments and float32 weights are the host's, 12 bytes a parameter, and in
+        a step 2 bytes a parameter go there and 2 come back. A GPU of 80 GB has
+        room for a step."""
+        layers, width, vocabulary = 10, 10240, 25600
+        model = self.write_large(layers=layers, width=width, heads=80,
+                                 length=256, batch=1, vocabulary=vocabulary)
+        weights = 12 * layers * width**2 + 2 * vocabulary * width
+        artifact = self.folder / "a.zca"
+        self.zc("compile", model, *LOSS, "--optimizer", "adamw", "--init",
+                "normal:0.02", "--verify", "off", "--target", "cuda", "--cubins",
+                "none", "--precision", "bf16", "--recompute", "layer",
+                "--offload", "update", "-o", artifact)
+        memory = json.loads(self.zc("inspect", artifact, "--json",
+                                    "--memory"))["memory"]
+        self.assertAlmostEqual(memory["parameters"] / 1e9, 26, delta=1)
+        self.assertLess(memory["persistent"], 2.02 * weights)
+        self.assertLess(memory["peak"], 40e9)
+        # Beside the states gradients and new weights on their way.
+        self.assertGreater(memory["offloaded"], 11.9 * weights)
+        self.assertLess(memory["offloaded"], 16.1 * weights)
+        for way in ("away", "back"):
+            self.assertAlmostEqual(memory["copied"][way] / weights, 2,
+                                   delta=0.02)
+
     def test_partitioned_activations(self):
         """C-25: a rank of 16 keeps 1/16 of a layer's saved activations: 62
         layers of 32 samples, 1024 tokens and 8192 values of 16 bits keep 33 GB,

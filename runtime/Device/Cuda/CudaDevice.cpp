@@ -1,6 +1,7 @@
 #include "runtime/Device/Cuda/CudaDevice.h"
 #include "runtime/Device/Cuda/CudaCalls.h"
 #include "runtime/Device/Cuda/Executables.h"
+#include "runtime/Device/Cuda/HostCall.h"
 #include "runtime/Device/Cuda/Limits.h"
 #include "runtime/Device/Cuda/PinnedMemory.h"
 #include "runtime/Device/Cuda/Staging.h"
@@ -136,6 +137,8 @@ public:
   Status checkFeatures(const std::vector<std::string> &features) const override;
   Status loadCode(const CodeImage &image) override;
   Result<std::unique_ptr<Executable>> prepare(const Launch &launch) override;
+  Result<std::unique_ptr<Executable>>
+  onStreams(Device &host, std::unique_ptr<Executable> executable) override;
   Status launch(Executable &executable, StreamId stream) override;
 
   bool capturesPrograms() const override { return true; }
@@ -168,7 +171,8 @@ private:
   const Driver &driver;
   Gpu gpu;
   PrimaryContext context; // outlives all that is made in it
-  // Compute, communication, copies; behind them those that were added.
+  // Compute, communication, copies, the host's kernels; behind them those that
+  // were added.
   std::vector<CUstream> streams;
   std::vector<CUevent> events;
   Staging staging;
@@ -176,6 +180,7 @@ private:
   std::mutex copying; // the threads of two streams stage by turns
   std::unique_ptr<Module> code;
   LibraryHandles libraries;
+  HostFailure hostFailure;
 };
 
 CudaDevice::~CudaDevice() {
@@ -192,7 +197,7 @@ CudaDevice::~CudaDevice() {
 Status CudaDevice::open() {
   ZC_RETURN_IF_ERROR(context.retain());
   ZC_RETURN_IF_ERROR(enter());
-  for (int i = 0; i < 3; ++i)
+  for (int i = 0; i < 4; ++i)
     ZC_RETURN_IF_ERROR(addStream().status());
   libraries.measureOn(streams[0]);
   return Status();
@@ -279,6 +284,11 @@ Result<std::unique_ptr<Executable>> CudaDevice::prepare(const Launch &launch) {
     return made;
   return makeError(StatusCode::ResourceExhausted, made.status().message(),
                    "; beside the plan's memory ", printFree());
+}
+
+Result<std::unique_ptr<Executable>>
+CudaDevice::onStreams(Device &host, std::unique_ptr<Executable> executable) {
+  return makeHostCall(driver, host, std::move(executable), hostFailure);
 }
 
 ExecutableResult CudaDevice::make(const KernelLaunch &kernel) {
@@ -387,7 +397,7 @@ Result<bool> CudaDevice::hasPassed(EventId event) {
 Status CudaDevice::synchronize(StreamId stream) {
   ZC_RETURN_IF_ERROR(enter());
   ZC_CUDA_CALL(driver, cuStreamSynchronize, streams[stream]);
-  return Status();
+  return hostFailure.take();
 }
 
 Result<bool> CudaDevice::isIdle(StreamId stream) {
@@ -396,6 +406,7 @@ Result<bool> CudaDevice::isIdle(StreamId stream) {
   if (result == CUDA_ERROR_NOT_READY)
     return false;
   ZC_RETURN_IF_ERROR(driver.check(result, "cuStreamQuery"));
+  ZC_RETURN_IF_ERROR(hostFailure.take());
   return true;
 }
 

@@ -37,6 +37,7 @@ namespace zc::cuda {
   F(cuModuleGetFunction)                                                       \
   F(cuModuleGetGlobal)                                                         \
   F(cuLaunchKernel)                                                            \
+  F(cuLaunchHostFunc)                                                          \
   F(cuStreamCreate)                                                            \
   F(cuStreamDestroy)                                                           \
   F(cuStreamSynchronize)                                                       \

@@ -204,6 +204,32 @@ sched.program @output_c2_batch_dim {
 
 // -----
 
+sched.kernel @k attributes {host} {
+^bb0(%a: tensor<4xf32>):
+  train.yield %a : tensor<4xf32>
+}
+sched.program @launch_c3_kernel {
+  %0 = sched.alloc "offloaded" : memref<4xf32>
+  %1 = sched.alloc "offloaded" : memref<4xf32>
+  // expected-error @+1 {{'sched.launch' op runs on the device, for which @k is not}}
+  sched.launch @k ins(%0 : memref<4xf32>) outs(%1 : memref<4xf32>)
+}
+
+// -----
+
+sched.kernel @k attributes {host} {
+^bb0(%a: tensor<4xf32>):
+  train.yield %a : tensor<4xf32>
+}
+sched.program @launch_c3_place {
+  %0 = sched.alloc "offloaded" : memref<4xf32>
+  %1 = sched.alloc "activations" : memref<4xf32>
+  // expected-error @+1 {{'sched.launch' op runs on the host, but operand 1 is in the device's memory}}
+  sched.launch @k ins(%0 : memref<4xf32>) outs(%1 : memref<4xf32>) {host}
+}
+
+// -----
+
 sched.program @launch_c1_symbol {
   %0 = sched.input "x" : memref<4xf32>
   // expected-error @+1 {{'sched.launch' op @k is no sched.kernel}}

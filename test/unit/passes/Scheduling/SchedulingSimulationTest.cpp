@@ -88,7 +88,12 @@ public:
     Symbols results;
     for (Operation &op : program.getBody().front()) {
       for (Operation *ended : underWay.step(op))
-        execute(*ended);
+        finish(*ended);
+      if (isa<sched::InstructionOpInterface>(op) &&
+          sched::getStream(&op) != sched::kMainStream) {
+        awaited[&op] = underWay.getAwaitedBy(op);
+        begun.push_back(&op);
+      }
       if (auto collective = dyn_cast<sched::CollectiveOp>(op))
         begin(collective);
       else if (auto input = dyn_cast<sched::InputOp>(op))
@@ -96,10 +101,10 @@ public:
       else if (auto copy = dyn_cast<sched::CopyOp>(op))
         begin(copy);
       else if (auto launch = dyn_cast<sched::LaunchOp>(op))
-        execute(launch);
+        begin(launch);
     }
     for (Operation *last : underWay.get())
-      execute(*last);
+      finish(*last);
     for (auto output : program.getOps<sched::OutputOp>())
       results[output.getName().str()] = read(output.getBuffer());
     for (auto state : module.getOps<train::StateOp>())
@@ -152,7 +157,9 @@ private:
   void tear(Operation *op, Value destination) {
     Value root = sched::getRoot(destination);
     bool isUsed = llvm::any_of(underWay.get(), [&](Operation *other) {
-      return other != op && sched::getStream(other) == sched::getStream(op) &&
+      return other != op &&
+             (sched::getStream(other) == sched::getStream(op) ||
+              llvm::is_contained(awaited[op], other)) &&
              llvm::any_of(other->getOperands(), [&](Value operand) {
                return sched::getRoot(operand) == root;
              });
@@ -177,8 +184,35 @@ private:
     tear(copy, copy.getDestination());
   }
 
+  void begin(sched::LaunchOp launch) {
+    if (!launch.getHost())
+      return execute(launch);
+    ++numOnHost;
+    for (Value output : launch.getOutputs())
+      if (llvm::none_of(launch.getInputs(), [&](Value input) {
+            return sched::getRoot(input) == sched::getRoot(output);
+          }))
+        tear(launch, output);
+  }
+
+  /// Executes an async instruction behind those that it begins behind, once.
+  void finish(Operation &op) {
+    if (!finished.insert(&op).second)
+      return;
+    for (Operation *each : begun)
+      if (each == &op)
+        break;
+      else if (sched::getStream(each) == sched::getStream(&op))
+        finish(*each);
+    for (Operation *each : awaited[&op])
+      finish(*each);
+    execute(op);
+  }
+
   void execute(Operation &op) {
-    if (auto collective = dyn_cast<sched::CollectiveOp>(op))
+    if (auto launch = dyn_cast<sched::LaunchOp>(op))
+      execute(launch);
+    else if (auto collective = dyn_cast<sched::CollectiveOp>(op))
       execute(collective);
     else
       execute(cast<sched::CopyOp>(op));
@@ -205,10 +239,13 @@ private:
 
   ModuleOp module;
   sched::UnderWay underWay;
+  std::vector<Operation *> begun; // async ones, in their order
+  llvm::DenseMap<Operation *, SmallVector<Operation *>> awaited;
+  llvm::DenseSet<Operation *> finished;
   std::vector<Symbol> regions[3]; // persistent, transient, offloaded
 
 public:
-  unsigned numAsync = 0, numCopies = 0;
+  unsigned numAsync = 0, numCopies = 0, numOnHost = 0;
 };
 
 /// Marks some states and results to lie in the second memory.
@@ -217,6 +254,9 @@ void markSome(ModuleOp module, std::mt19937 &random) {
   for (auto state : module.getOps<train::StateOp>())
     if (random() % 3 == 0)
       state->setAttr(sched::kOffloadedAttr, builder.getUnitAttr());
+  for (auto state : module.getOps<train::StateOp>())
+    if (state->hasAttr(sched::kOffloadedAttr))
+      state->setAttr(sched::kHostUpdateAttr, builder.getUnitAttr());
   module.walk([&](train::FusedOp op) {
     if (random() % 3 == 0)
       op->setAttr(kOffloadedResultsAttr, builder.getDenseI64ArrayAttr({0}));
@@ -225,7 +265,8 @@ void markSome(ModuleOp module, std::mt19937 &random) {
 
 // Tests that order, conversion and offsets together keep every value until its
 // last reader, whatever is returned as what, whatever lies in the second
-// memory, and however long collectives and copies take.
+// memory or is updated on the host, and however long collectives, copies and
+// the host take.
 TEST(SchedulingSimulationTest, RandomProgramsKeepTheirMeaning) {
   DialectRegistry registry;
   registerTargets(registry, {});
@@ -237,7 +278,7 @@ TEST(SchedulingSimulationTest, RandomProgramsKeepTheirMeaning) {
   addInstructions(manager, PassOptions());
   manager.addPass(createVerifyOffsetsPass());
   std::mt19937 random(6);
-  unsigned numAsync = 0, numCopies = 0;
+  unsigned numAsync = 0, numCopies = 0, numOnHost = 0;
   for (int round = 0; round < 400; ++round) {
     OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
     Symbols expected = evaluate(buildRandomProgram(*module, random));
@@ -249,6 +290,7 @@ TEST(SchedulingSimulationTest, RandomProgramsKeepTheirMeaning) {
     Symbols found = machine.run(program);
     numAsync += machine.numAsync;
     numCopies += machine.numCopies;
+    numOnHost += machine.numOnHost;
     for (const auto &[name, symbol] : expected)
       ASSERT_EQ(found.at(name), symbol) << name << " in round " << round;
     for (auto state : module->getOps<train::StateOp>()) {
@@ -260,6 +302,7 @@ TEST(SchedulingSimulationTest, RandomProgramsKeepTheirMeaning) {
   }
   EXPECT_GT(numAsync, 400u);
   EXPECT_GT(numCopies, 300u);
+  EXPECT_GT(numOnHost, 5u);
 }
 
 } // namespace

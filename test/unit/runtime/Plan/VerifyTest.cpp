@@ -158,6 +158,17 @@ TEST(Verify, ChecksBuffersInputsOutputs) {
                 [](auto &m) { step(m).mutable_outputs(0)->set_buffer(0); });
 }
 
+TEST(Verify, TheHostComputesOnWhatIsOffloaded) {
+  expectMessage("is not offloaded", [](auto &m) {
+    for (auto &instruction : *step(m).mutable_instructions())
+      if (instruction.has_kernel())
+        instruction.set_stream(3);
+  });
+  expectMessage("is on stream 4", [](auto &m) {
+    step(m).mutable_instructions(0)->set_stream(4);
+  });
+}
+
 TEST(Verify, ChecksWhatIsOffloaded) {
   auto offload = [](plan::Manifest &m, uint64_t bytes) {
     m.mutable_roles(0)->set_offloaded_bytes(bytes);

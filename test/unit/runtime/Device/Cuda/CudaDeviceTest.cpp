@@ -135,6 +135,81 @@ TEST_F(CudaDeviceTest, WhatIsOffloadedIsPinnedMemoryOfTheHost) {
   EXPECT_EQ(back, bytes);
 }
 
+/// A processor whose work a test says.
+class Host final : public Device {
+public:
+  struct Work final : Executable {
+    explicit Work(std::function<Status()> run) : run(std::move(run)) {}
+    std::function<Status()> run;
+  };
+
+  std::string description() const override { return "a host"; }
+  Result<void *> allocate(uint64_t) override { return unsupported(); }
+  void release(void *, uint64_t) override {}
+  Status checkFeatures(const std::vector<std::string> &) const override {
+    return Status();
+  }
+  Status loadCode(const CodeImage &) override { return Status(); }
+  Result<std::unique_ptr<Executable>> prepare(const Launch &) override {
+    return unsupported();
+  }
+  Status launch(Executable &executable, StreamId) override {
+    return static_cast<Work &>(executable).run();
+  }
+  Status copyIn(void *, const void *, uint64_t, StreamId) override {
+    return unsupported();
+  }
+  Status copyOut(void *, const void *, uint64_t, StreamId) override {
+    return unsupported();
+  }
+  Result<EventId> createEvent() override { return unsupported(); }
+  Status record(EventId, StreamId) override { return unsupported(); }
+  Status wait(EventId, StreamId) override { return unsupported(); }
+  Status synchronize(StreamId) override { return Status(); }
+
+private:
+  static Status unsupported() {
+    return Status(StatusCode::Unsupported, "no test asks for it");
+  }
+};
+
+TEST_F(CudaDeviceTest, TheHostWorksInTheOrderOfStreams) {
+  open();
+  auto there = Region::allocateOffloaded(*device, 128, "");
+  ASSERT_TRUE(there.ok());
+  auto store = device->prepare(CopyLaunch{memory, there->base(), 64});
+  auto fetch = device->prepare(CopyLaunch{there->base() + 64, memory, 64});
+  ASSERT_TRUE(store.ok() && fetch.ok());
+  Host host;
+  Status found;
+  char *base = there->base();
+  auto work = device->onStreams(host, std::make_unique<Host::Work>([&] {
+                                  for (int i = 0; i < 64; ++i)
+                                    base[64 + i] = char(base[i] + 1);
+                                  return found;
+                                }));
+  ASSERT_TRUE(work.ok());
+  std::memset(memory, 7, 64);
+  zcFakeCudaForget();
+  ASSERT_TRUE(device->beginCapture().ok());
+  for (Executable *each : {&**store, &**work, &**fetch})
+    ASSERT_TRUE(device->launch(*each, 0).ok());
+  auto graph = device->endCapture();
+  ASSERT_TRUE(graph.ok());
+  EXPECT_EQ(memory[0], 7) << "captured work is not done yet";
+  ASSERT_TRUE(device->launch(**graph, 0).ok());
+  ASSERT_TRUE(device->synchronize(0).ok());
+  EXPECT_EQ(memory[63], 8);
+  expectHas(zcFakeCudaCalls(), "cuMemcpyDtoHAsync 64 stream 0\n"
+                               "cuLaunchHostFunc stream 0\n"
+                               "cuMemcpyHtoDAsync 64 stream 0\n");
+  found = Status(StatusCode::Internal, "a kernel that fails");
+  ASSERT_TRUE(device->launch(**graph, 0).ok());
+  expectHas(device->synchronize(0).message(),
+            "on the host: a kernel that fails");
+  ASSERT_TRUE(device->synchronize(0).ok()) << "it is told once";
+}
+
 TEST_F(CudaDeviceTest, AHostThatCannotPinSaysSo) {
   ::setenv("ZC_FAKE_CUDA_PINNED", "1000", 1);
   open();
@@ -201,8 +276,8 @@ TEST_F(CudaDeviceTest, AnEventPassesThoughItsStreamIsNotIdle) {
   open();
   auto first = device->addStream(), second = device->addStream();
   ASSERT_TRUE(first.ok() && second.ok());
-  EXPECT_EQ(*first, 3u);
-  EXPECT_EQ(*second, 4u);
+  EXPECT_EQ(*first, 4u);
+  EXPECT_EQ(*second, 5u);
   void *native = *device->nativeStream(*first);
   EXPECT_NE(native, *device->nativeStream(*second));
   std::promise<void> early, late;
@@ -225,7 +300,7 @@ TEST_F(CudaDeviceTest, AnEventPassesThoughItsStreamIsNotIdle) {
   late.set_value();
   ASSERT_TRUE(device->synchronize(*first).ok());
   EXPECT_TRUE(*device->hasPassed(after));
-  expectHas(zcFakeCudaCalls(), " stream 3\ncuEventQuery event ");
+  expectHas(zcFakeCudaCalls(), " stream 4\ncuEventQuery event ");
   ::setenv("ZC_FAKE_CUDA_FAIL", "cuEventQuery:1:719", 1);
   expectHas(device->hasPassed(after).status().message(),
             "the GPU failed: cuEventQuery: fake error 719");

@@ -439,6 +439,11 @@ CUresult cuLaunchKernel(CUfunction function, unsigned x, unsigned, unsigned,
                    " threads ", threads, " ", onStream(stream)));
 }
 
+CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *data) {
+  enqueue(stream, [=] { function(data); });
+  return note("cuLaunchHostFunc", onStream(stream));
+}
+
 CUresult cuStreamCreate(CUstream *stream, unsigned) {
   {
     // Every rank numbers its own: in one order, whoever comes first.

@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""A GPU's host keeps tensors in its memory, and its processor updates some: on
+the fakes of cuda_run_test."""
+import unittest
+
+import numpy as np
+from safetensors.numpy import load_file
+
+from cuda_run_test import Fake
+from zctest import read_log
+
+
+class Offload(Fake):
+    ALL = "optimizer,parameters,activations"
+
+    def numbers(self, *options, **variables):
+        artifact = self.artifact("gpt", *options)
+        folder = self.folder / "ckpt"
+        calls = self.run_fixture("gpt", artifact, 2, "--checkpoint", folder,
+                                 "--overwrite", **variables)
+        weights = self.folder / "w.safetensors"
+        self.zc("export", artifact, "--checkpoint", folder, "--safetensors",
+                weights)
+        return ([line["loss"] for line in read_log(self.log)],
+                weights.read_bytes()), self.memory_of(artifact), calls
+
+    def test_values_are_those_without(self):
+        expected, none, _ = self.numbers()
+        # Whichever stream runs ahead, events keep the order that counts.
+        for eager in ("0", "2"):
+            found, plan, calls = self.numbers("--offload", self.ALL,
+                                              ZC_FAKE_CUDA_EAGER=eager)
+            self.assertEqual(found, expected, f"stream {eager} ahead")
+            self.assertLess(plan["peak"], none["peak"])
+            self.assertIn(f"cuMemHostAlloc {plan['offloaded']}", calls)
+            begin = max(i for i, call in enumerate(calls)
+                        if call.startswith("cuStreamBeginCapture"))
+            end = calls.index("cuStreamEndCapture stream 0", begin)
+            captured = calls[begin:end]
+            for kind in ("cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync"):
+                streams = {call.split()[-1] for call in captured
+                           if call.startswith(kind)}
+                self.assertEqual(streams, {"2"}, kind)
+            self.assertEqual(calls.count("cuGraphLaunch stream 0"), 3)
+
+    def check_updates(self, *options, run=(), **variables):
+        """The host's processor computes what the GPU did, and holds what only
+        that reads. Its code may join a product and a sum that the GPU's rounds
+        apart: losses by float32's rounding, weights by a step's."""
+        found = []
+        for offload in ("optimizer", "update"):
+            artifact = self.artifact("gpt", "--offload", offload, *options)
+            folder = self.folder / "ckpt"
+            calls = self.run_fixture("gpt", artifact, 3, "--checkpoint", folder,
+                                     "--overwrite", *run, **variables)
+            weights = self.folder / "w.safetensors"
+            self.zc("export", artifact, "--checkpoint", folder, "--safetensors",
+                    weights)
+            found.append(([line["loss"] for line in read_log(self.log)],
+                          load_file(weights), calls, self.memory_of(artifact)))
+        (losses, weights, device, _), (own, updated, calls, plan) = found
+        self.assertEqual(own[0], losses[0])
+        np.testing.assert_allclose(own, losses, 1e-6)
+        for name, array in weights.items():
+            np.testing.assert_allclose(updated[name], array, 2e-6, 1e-7, name)
+        self.assertFalse(any(call.startswith("cuLaunchHostFunc")
+                             for call in device))
+        self.assertTrue(any(call == "cuLaunchHostFunc stream 3"
+                            for call in calls))
+        return plan, calls
+
+    def test_the_host_updates(self):
+        """ZeRO-Offload: gradients and weights of 16 bits cross, nothing else of
+        any size, and the GPU keeps 2 bytes a parameter."""
+        for eager in ("0", "2", "3"):
+            plan, calls = self.check_updates("--precision", "bf16",
+                                             ZC_FAKE_CUDA_EAGER=eager)
+        large = [int(np.prod(array.shape)) for array in
+                 load_file(self.folder / "w.safetensors").values()
+                 if 4 * np.prod(array.shape) >= 4096]
+        # Beside the large tensors: settings of the optimizer, 8 bytes at most.
+        for way in ("away", "back"):
+            self.assertGreaterEqual(plan["copied"][way], 2 * sum(large))
+            self.assertLess(plan["copied"][way], 2 * sum(large) + 256)
+        self.assertEqual(calls.count("cuGraphLaunch stream 0"), 1 + 1 + 3)
+        # Gradients leave while the GPU computes others.
+        begin = max(i for i, call in enumerate(calls)
+                    if call.startswith("cuStreamBeginCapture"))
+        captured = calls[begin:calls.index("cuStreamEndCapture stream 0", begin)]
+        computed = max(i for i, call in enumerate(captured)
+                       if call.startswith("cuLaunchKernel"))
+        sizes = [2 * size for size in large]
+        left = [i for i, call in enumerate(captured)
+                if call.startswith("cuMemcpyDtoHAsync")
+                and int(call.split()[1]) in sizes]
+        self.assertEqual(len(left), len(large))
+        self.assertGreater(sum(i < computed for i in left), len(large) - 2)
+
+    def test_the_host_updates_in_other_programs(self):
+        for options in (("--precision", "fp16"),
+                        ("--precision", "bf16", "--accumulate", "2"),
+                        ("--precision", "bf16", "--clip-norm", "0.1"),
+                        ("--precision", "bf16", "--moment-precision", "bf16"),
+                        ("--precision", "bf16", "--recompute", "full")):
+            with self.subTest(options=options):
+                self.check_updates(*options)
+
+    def test_the_host_updates_its_ranks_part(self):
+        for options in (("dp=2", "--zero", "1"), ("dp=2", "--zero", "2"),
+                        ("dp=2", "--zero", "3"), ("pp=2", "--accumulate", "2")):
+            with self.subTest(options=options):
+                self.check_updates("--precision", "bf16", "--mesh", *options,
+                                   run=("--local-ranks", "2"))
+
+    def test_a_budget_takes_the_hosts_memory(self):
+        """A megabyte is the products' workspace. A budget that takes nothing has
+        the same products too, whose activations are kernels of their own."""
+        expected, none, _ = self.numbers("--memory-budget", "1GiB")
+        self.assertEqual(none["offloaded"], 0)
+        found, plan, _ = self.numbers("--memory-budget", "1400KiB")
+        self.assertEqual(found, expected)
+        self.assertLessEqual(plan["peak"], 1400 * 1024)
+        self.assertGreater(plan["offloaded"], 0)
+
+    def test_a_host_without_so_much_memory(self):
+        artifact = self.artifact("gpt", "--offload", "optimizer")
+        bytes_ = self.memory_of(artifact)["offloaded"]
+        self.fails(1, [f"keeps {bytes_} bytes in this machine's memory",
+                       "ulimit -l", "--offload"],
+                   *self.command("gpt", artifact, 1),
+                   env={**self.gpu, "ZC_FAKE_CUDA_PINNED": str(bytes_ - 1)})
+
+
+if __name__ == "__main__":
+    unittest.main()
