@@ -19,7 +19,7 @@ struct DeviceOptions {
 };
 
 // Program and plugin must come from one build; the number tells when not.
-constexpr int kDevicePluginVersion = 8;
+constexpr int kDevicePluginVersion = 9;
 
 /// Symbols that a plugin exports, with C linkage.
 using DevicePluginVersionFunction = int (*)();
