@@ -252,6 +252,7 @@ static Result<int> evaluateMetrics(const EvalOptions &options,
   alike.addGiven("--checkpoint", options.checkpoint);
   alike.add("--ema", options.averages ? "on" : "off");
   alike.add("--seed", std::to_string(options.seed));
+  alike.add("--tune", options.tuningFile ? "on" : "off");
   ZC_RETURN_IF_ERROR(alike.compare(world));
   ZC_RETURN_IF_ERROR(session.inside().agreeOnData());
   const Notes ofSamples = notes;
