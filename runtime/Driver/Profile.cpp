@@ -38,7 +38,7 @@ void Profile::ran(const plan::Program &program,
   std::string name =
       std::string(kindOf(instruction)) + " " + operatorsOf(instruction);
   if (auto way = ways.find(&instruction); way != ways.end())
-    name += ", " + way->second;
+    name += " (" + way->second + ")";
   Row &row =
       rows[{evaluates ? kEvaluation : nameOf(phaseOf(program, instruction)),
             std::move(name)}];

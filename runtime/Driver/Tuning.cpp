@@ -3,6 +3,7 @@
 #include "runtime/Exec/CallLaunches.h"
 #include "runtime/Io/TuningFile.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <set>
@@ -12,8 +13,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Seconds that a rank measures for, and one call, about: what is left then is
-// computed by rule in this run, and measured in a later one.
+// Seconds that a rank measures for, and one call at the most: what is left then
+// is computed by rule in this run, and measured in a later one.
 constexpr double kMostSeconds = 20, kSecondsOfCall = 0.3;
 constexpr const char *kRule = "rule";
 
@@ -123,12 +124,15 @@ private:
   TuningTable chooseOwn() {
     TuningTable chosen;
     const auto begin = Clock::now();
+    const double each =
+        std::min(kSecondsOfCall,
+                 kMostSeconds / 2 / std::max<double>(1, double(calls.size())));
     for (const auto &[key, launch] : calls) {
       auto found = known.find(key);
       if (found != known.end())
         chosen[key] = {found->second.quickest, {}};
       else if (options.measures && secondsSince(begin) < kMostSeconds)
-        chosen[key] = measure(*launch);
+        chosen[key] = measure(*launch, each);
       else if (options.measures)
         chosen[key] = {kRule, {}};
     }
@@ -136,8 +140,8 @@ private:
   }
 
   /// A call that cannot be measured, for want of memory, is left to the rule.
-  MeasuredWays measure(const Launch &launch) {
-    Result<MeasuredWays> measured = device.measureWays(launch, kSecondsOfCall);
+  MeasuredWays measure(const Launch &launch, double seconds) {
+    Result<MeasuredWays> measured = device.measureWays(launch, seconds);
     return measured.ok() ? *measured : MeasuredWays{kRule, {}};
   }
 
