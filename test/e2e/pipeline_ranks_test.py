@@ -20,8 +20,9 @@ from zctest import (BIN, TIMEOUT, Fixture, ZcTest, free_port, latest_step,
 
 KILLS, STOPS = 8, 2
 STEPS, PARTS = 600, 4
+SOON = 0.3  # of the strikes fall while ranks meet, or in the first steps
 # Seconds that a rank waits for another, and that all may take to end then.
-WAIT, GRACE = 3, 20  # of which a busy machine, and mpirun's end, take most
+WAIT, GRACE = 3, 60  # of which a busy machine, and mpirun's end, take most
 
 
 class Processes:
@@ -60,6 +61,10 @@ class Processes:
         return "".join(path.read_text(errors="replace")
                        for path in sorted(self.folder.glob("said.*")))
 
+    def any_runs(self):
+        """Whether any of those that were started still runs."""
+        return any(process.poll() is None for process in self.started)
+
     def send(self, rank, what):
         """Sends a signal to a rank, as soon as there is one."""
         path = self.folder / f"pid.{rank}"
@@ -97,7 +102,7 @@ class Processes:
         path = self.folder / f"pid.{rank}"
         if not path.exists():
             # mpirun has not come to start it, or goes before it does.
-            return any(process.poll() is None for process in self.started)
+            return self.any_runs()
         try:
             stat = pathlib.Path(f"/proc/{int(path.read_text())}/stat")
             return stat.read_text().rpartition(")")[2].split()[0] != "Z"
@@ -225,40 +230,49 @@ class Failures(PipelineRanksTest):
         super().setUp()
         self.artifact, self.data = self.build("pp=3")
         self.local("whole", STEPS)
-        began = time.monotonic()
         self.local("kept", 2)
-        # Ranks that meet by TCP begin later than threads, and saving is beside.
-        self.span = max(1, 8 * (time.monotonic() - began))
-        self.moments = random.Random(7)
+        self.moments = random.Random(39)  # the first soon, the second not
 
     def local(self, name, steps, *more):
         self.zc("run", self.artifact, "--local-ranks", 3, "--save-every", 1,
                 "--keep", 2, *self.options(self.data, name, steps), *more)
 
-    def strike(self, how, what):
-        """Starts a run, and what happens to rank 1 at some moment."""
+    def strike(self, how, what, until):
+        """Starts a run, and what happens to rank 1 at some moment: soon, or
+        once step `until` is saved, however slow the machine is."""
         ranks = Processes(self.folder, 3, how, self.artifact,
                           *self.options(self.data, "kept", STEPS),
                           "--timeout", WAIT, "--save-every", 1, "--keep", 2,
                           "--resume")
         self.addCleanup(ranks.end)
-        time.sleep(self.moments.uniform(0.05, self.span))
+        if self.moments.random() < SOON:
+            time.sleep(self.moments.uniform(0.05, 1))
+        else:
+            end = time.monotonic() + TIMEOUT
+            while self.newest() < until and ranks.any_runs():
+                self.assertLess(time.monotonic(), end, ranks.said())
+                time.sleep(0.005)
         ranks.send(1, what)
         return ranks
 
+    def newest(self):
+        """The last step that was saved."""
+        return max(int(path.name.split("-")[1])
+                   for path in (self.folder / "kept").glob("step-*"))
+
     def saved(self):
-        """The last step that was saved, whole."""
-        folder = self.folder / "kept"
-        steps = sorted(int(path.name.split("-")[1])
-                       for path in folder.glob("step-*"))
+        """The last step that was saved, which is whole."""
+        step = self.newest()
         for kind in ("model", "optimizer"):
-            self.assertTrue(load_tensors(folder / f"step-{steps[-1]}", kind))
-        return steps[-1]
+            self.assertTrue(
+                load_tensors(self.folder / "kept" / f"step-{step}", kind))
+        return step
 
     def struck(self, how, what, times):
         done, reached = 2, set()
-        for _ in range(times):
-            ranks = self.strike(how, what)
+        for left in range(times, 0, -1):
+            on = self.moments.randrange(1, max(2, (STEPS - done) // (left + 1)))
+            ranks = self.strike(how, what, done + on)
             codes = (ranks.wait_for_ranks(WAIT + GRACE)
                      if how == "mpi" and what == signal.SIGKILL else
                      ranks.wait(WAIT + GRACE, without=1))
@@ -298,7 +312,6 @@ class Failures(PipelineRanksTest):
         self.struck("tcp", signal.SIGSTOP, STOPS)
 
     def test_stopped_by_mpi(self):
-        self.moments = random.Random(1)  # at the start, and on the way
         self.struck("mpi", signal.SIGSTOP, STOPS)
 
 
