@@ -118,9 +118,10 @@ Status Session::openDevice(int threads, const Rank::Share &share) {
 Status Session::takeWays(const ChosenWays &ways) {
   if (ways == theTuning.ways)
     return Status();
-  theTuning.ways = ways;
   device->setWays(ways);
-  return theExecutor->prepareCallsAgain();
+  ZC_RETURN_IF_ERROR(theExecutor->prepareCallsAgain());
+  theTuning.ways = ways;
+  return Status();
 }
 
 Status Session::makeCopies() {

@@ -13,7 +13,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Seconds that a rank measures for, and one call at the most: what is left then
+// Seconds that all measure for, and one call at the most: what is left then
 // is computed by rule in this run, and measured in a later one.
 constexpr double kMostSeconds = 20, kSecondsOfCall = 0.3;
 constexpr const char *kRule = "rule";
@@ -37,7 +37,6 @@ public:
       : world(world), device(device), options(options) {}
 
   Result<Tuning> run(const std::vector<Launch> &launches) {
-    const auto begin = Clock::now();
     for (const Launch &launch : launches)
       if (std::string key = device.keyOfWays(launch); !key.empty())
         calls.emplace(std::move(key), &launch);
@@ -108,35 +107,44 @@ private:
     for (int rank = 0; rank < world.size(); ++rank) {
       if (!asked.insert(all[size_t(rank)]).second)
         continue;
-      TuningTable told;
-      if (rank == world.rank())
-        told = chooseOwn();
-      std::string text = printTuning(told);
+      ZC_RETURN_IF_ERROR(hearFrom(rank));
+    }
+    return Status();
+  }
+
+  /// The rank tells of one call after another: nobody waits for more than one
+  /// measurement.
+  Status hearFrom(int rank) {
+    const bool isOwn = rank == world.rank();
+    auto own = calls.begin();
+    int64_t count = int64_t(calls.size());
+    ZC_RETURN_IF_ERROR(world.all().broadcast(&count, sizeof(count), rank));
+    for (; count > 0; --count) {
+      std::string text;
+      if (isOwn) {
+        text = printTuning(choose(own->first, *own->second));
+        ++own;
+      }
       ZC_RETURN_IF_ERROR(shareText(world, text, rank));
       size_t unknown = 0;
-      ZC_ASSIGN_OR_RETURN(told, parseTuning(text, "shared table", unknown));
+      ZC_ASSIGN_OR_RETURN(const TuningTable told,
+                          parseTuning(text, "shared table", unknown));
       take(told);
     }
     return Status();
   }
 
-  /// The ways of this rank's calls; those that were not known are measured.
-  TuningTable chooseOwn() {
-    TuningTable chosen;
-    const auto begin = Clock::now();
+  /// The way of one of this rank's calls, measured where it was not known.
+  TuningTable choose(const std::string &key, const Launch &launch) {
+    if (auto found = known.find(key); found != known.end())
+      return {{key, {found->second.quickest, {}}}};
+    if (!options.measures)
+      return {};
     const double each =
-        std::min(kSecondsOfCall,
-                 kMostSeconds / 2 / std::max<double>(1, double(calls.size())));
-    for (const auto &[key, launch] : calls) {
-      auto found = known.find(key);
-      if (found != known.end())
-        chosen[key] = {found->second.quickest, {}};
-      else if (options.measures && secondsSince(begin) < kMostSeconds)
-        chosen[key] = measure(*launch, each);
-      else if (options.measures)
-        chosen[key] = {kRule, {}};
-    }
-    return chosen;
+        std::min(kSecondsOfCall, kMostSeconds / 2 / double(calls.size()));
+    if (secondsSince(begin) < kMostSeconds)
+      return {{key, measure(launch, each)}};
+    return {{key, {kRule, {}}}};
   }
 
   /// A call that cannot be measured, for want of memory, is left to the rule.
@@ -148,6 +156,8 @@ private:
   void take(const TuningTable &told) {
     for (const auto &[key, ways] : told) {
       result.ways[key] = ways.quickest;
+      if (measured.count(key) || left.count(key))
+        continue;
       if (known.count(key)) {
         reused.insert(key);
         continue;
@@ -159,8 +169,9 @@ private:
 
   /// On the first rank: writes what is new, and says what was done.
   void finish() {
+    noteLack();
     if (!options.measures)
-      return noteLack();
+      return;
     if (reused.empty() && measured.empty() && left.empty())
       result.warnings.push_back(
           "--tune: the device has one way of each call of "
@@ -192,9 +203,11 @@ private:
       result.warnings.push_back(
           strCat("--resume: ", lacking, " of ", calls.size(),
                  " calls with several ways were not measured in the run so "
-                 "far, and go by rule: it had another processor, number of "
-                 "threads, version of oneDNN, mesh, artifact or evaluation; "
-                 "--tune measures them"));
+                 "far, and ",
+                 options.measures ? "are measured now" : "go by rule",
+                 ": it had another processor, number of "
+                 "threads, version of oneDNN, mesh, artifact or evaluation",
+                 options.measures ? "" : "; --tune measures them"));
   }
 
   World &world;
@@ -204,6 +217,7 @@ private:
   std::string file;                            // on the first rank
   TuningTable known, measured, left;
   std::set<std::string> reused;
+  const Clock::time_point begin = Clock::now();
   double spent = 0; // seconds
   Tuning result;
 };

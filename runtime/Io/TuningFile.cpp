@@ -10,7 +10,7 @@ namespace zc {
 
 using checkpoint::Json;
 
-static constexpr size_t kMostBytes = 64u << 20;
+static constexpr size_t kMostBytes = 4u << 20;
 static constexpr int kTuningFormat = 1;
 static constexpr const char *kMark = "zc_tuning";
 

@@ -158,6 +158,14 @@ class Tuned(Base):
         self.assertRegex(err, "--resume: .* calls .* go by rule: .* number of "
                               "threads")
         self.assertIn("by rule", out)
+        _, err = self.go(8, "--resume", "--threads", 1, "--checkpoint",
+                         self.folder / "ckpt")
+        self.assertRegex(err, "--resume: .* are measured now: .* number of "
+                              "threads")
+
+    def test_an_artifact_is_no_tuning_file(self):
+        self.fails(2, ["--tune.* takes .*one.zca.* for its FILE"], "run",
+                   "--tune", self.artifact, "--data", self.data, "--steps", 1)
 
     def test_a_run_by_rule_is_warned_of_another_order(self):
         self.tune_first()

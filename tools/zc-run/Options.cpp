@@ -84,6 +84,13 @@ void addTuneOption(CLI::App &app, std::optional<std::string> &file) {
          "--tune",
          [&](const std::vector<std::string> &texts) {
            file = texts.empty() ? "" : texts.front();
+           const std::string ending = ".zca";
+           if (file->size() > ending.size() &&
+               file->substr(file->size() - ending.size()) == ending)
+             throw CLI::ValidationError(
+                 "--tune", "takes '" + *file +
+                               "' for its FILE; name the "
+                               "artifact first, or give --tune FILE");
          },
          "compute each product and convolution in the way that was quickest "
          "when it was measured on this machine, for seconds in all, as FILE "

@@ -146,8 +146,10 @@ Result<MeasuredWays> measure(const std::vector<Way> &ways, double seconds,
   if (candidates.empty())
     return measured;
   measured.quickest = nameOf(candidates.front().way);
-  if (candidates.size() == 1)
+  if (candidates.size() == 1) { // nothing to compare with
+    measured.seconds.emplace_back(measured.quickest, 0.0);
     return measured;
+  }
   ZC_RETURN_IF_ERROR(race(candidates, seconds));
   measured.quickest = nameOf(decide(candidates));
   for (const Candidate &each : candidates)
