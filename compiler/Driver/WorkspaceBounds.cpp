@@ -3,8 +3,6 @@
 #include "compiler/Export/CallDescription.h"
 #include "compiler/Export/CollectiveShape.h"
 #include "dialects/Dist/DistDialect.h"
-#include "kernels/Cpu/Workspace.h"
-#include "kernels/Cuda/Workspace.h"
 
 using namespace mlir;
 using namespace zc;
@@ -17,22 +15,23 @@ static uint64_t boundCollective(dist::CollectiveOpInterface op) {
   return shape ? costOf(*shape).workspaceBytes : 0;
 }
 
-/// `bound` bounds the kernel of a spec of any kind.
+/// `bound` bounds a call of any kind.
 template <typename Bound>
 static uint64_t getBound(Operation *op, const Bound &bound) {
   if (auto collective = dyn_cast<dist::CollectiveOpInterface>(op))
     return boundCollective(collective);
-  std::optional<kernels::CallSpec> spec = describeKernel(op);
-  return spec ? std::visit(bound, *spec) : 0;
+  std::optional<DescribedCall> described = describeOp(op);
+  return described ? bound(*described->kind, described->call) : 0;
 }
 
 uint64_t zc::getWorkspaceBound(Operation *op, int64_t threads) {
-  return getBound(op, [&](const auto &spec) {
-    return kernels::workspaceBound(spec, int(threads));
+  return getBound(op, [&](const kernels::CallKind &kind, const auto &call) {
+    return kind.cpuWorkspace(call, int(threads));
   });
 }
 
 uint64_t zc::getCudaWorkspaceBound(Operation *op, int64_t) {
-  return getBound(
-      op, [](const auto &spec) { return kernels::cuda::workspaceBound(spec); });
+  return getBound(op, [](const kernels::CallKind &kind, const auto &call) {
+    return kind.cudaWorkspace(call);
+  });
 }

@@ -41,17 +41,69 @@ describeAttributes(DictionaryAttr attributes, const kernels::CallKind &kind) {
   return result;
 }
 
+static bool isDescribable(Attribute value) {
+  return isa<DenseI64ArrayAttr, FloatAttr, StringAttr, UnitAttr>(value) ||
+         (isa<IntegerAttr>(value) && !isa<BoolAttr>(value));
+}
+
+static std::string checkAttribute(const Twine &name, Attribute value,
+                                  const kernels::CallKind &kind) {
+  const std::string text = name.str();
+  if (llvm::is_contained(kind.implied, text))
+    return "";
+  if (!llvm::is_contained(kind.attributes, text))
+    return "attribute '" + text + "' is unknown to calls of kind '" +
+           kind.name + "'";
+  return isDescribable(value) ? ""
+                              : "attribute '" + text +
+                                    "' is neither integers, a number, a text "
+                                    "nor a mark";
+}
+
+std::string checkOpAttributes(DictionaryAttr attributes,
+                              const kernels::CallKind &kind) {
+  std::string error;
+  for (NamedAttribute each : attributes) {
+    StringRef name = each.getName();
+    auto joined = dyn_cast<DictionaryAttr>(each.getValue());
+    if (name.contains('.') && !joined)
+      continue;
+    if (!joined)
+      error = checkAttribute(name, each.getValue(), kind);
+    else
+      for (NamedAttribute inner : joined)
+        if (error.empty())
+          error = checkAttribute(name + "." + inner.getName().getValue(),
+                                 inner.getValue(), kind);
+    if (!error.empty())
+      break;
+  }
+  return error;
+}
+
 static kernels::ElementType elementTypeOf(Type type) {
   using Element = kernels::ElementType;
+  if (type.isF32())
+    return Element::F32;
   if (type.isBF16())
     return Element::BF16;
   if (type.isF16())
     return Element::F16;
   if (type.isF64())
     return Element::F64;
-  if (type.isInteger(64))
-    return Element::I64;
-  return type.isInteger(32) ? Element::I32 : Element::F32;
+  const bool isUnsigned = type.isUnsignedInteger();
+  switch (type.getIntOrFloatBitWidth()) {
+  case 1:
+    return Element::Bool;
+  case 8:
+    return isUnsigned ? Element::U8 : Element::I8;
+  case 16:
+    return isUnsigned ? Element::U16 : Element::I16;
+  case 32:
+    return isUnsigned ? Element::U32 : Element::I32;
+  default:
+    return isUnsigned ? Element::U64 : Element::I64;
+  }
 }
 
 static std::vector<kernels::CallTensor> describeTensors(TypeRange types) {
@@ -64,19 +116,20 @@ static std::vector<kernels::CallTensor> describeTensors(TypeRange types) {
   return tensors;
 }
 
-std::optional<kernels::CallSpec> describeKernel(Operation *op) {
+std::optional<DescribedCall> describeOp(Operation *op) {
   const kernels::CallKind *kind =
       op->getDialect() && op->getDialect()->getNamespace() == "train"
           ? kernels::findCallKind(op->getName().stripDialect())
           : nullptr;
   if (!kind)
     return std::nullopt;
-  kernels::LibraryCall call;
-  call.op = op->getName().stripDialect().str();
-  call.inputs = describeTensors(op->getOperandTypes());
-  call.outputs = describeTensors(op->getResultTypes());
-  call.attributes = describeAttributes(op->getAttrDictionary(), *kind);
-  return kind->specOf(call);
+  DescribedCall described = {kind, {}};
+  described.call.op = op->getName().stripDialect().str();
+  described.call.inputs = describeTensors(op->getOperandTypes());
+  described.call.outputs = describeTensors(op->getResultTypes());
+  described.call.attributes =
+      describeAttributes(op->getAttrDictionary(), *kind);
+  return described;
 }
 
 } // namespace zc

@@ -230,7 +230,7 @@ std::optional<WorkCosts> measureWorkCosts(const plan::Manifest &manifest);
 /// Nothing where there is one role, or no order.
 std::optional<PipelineReport> measurePipeline(const plan::Manifest &manifest);
 
-/// "kernel", "matmul", "convolution", "pooling", "collective", ...
+/// "kernel", "collective", "matmul", ...
 std::string getKind(const plan::Instruction &instruction);
 
 /// "3.25 MiB", "712 B".

@@ -19,19 +19,27 @@ namespace {
 
 constexpr int kTrack = 28;
 
+/// The kinds that most steps are made of. All others share the last color: a
+/// new kind needs no row.
+constexpr std::pair<const char *, const char *> kColors[] = {
+    {"matmul", "#4c72b0"},
+    {"convolution", "#dd8452"},
+    {"kernel", "#55a868"},
+    {"other", "#999999"}};
+
 const char *colorOf(const std::string &kind) {
-  return kind == "matmul"        ? "#4c72b0"
-         : kind == "convolution" ? "#dd8452"
-         : kind == "kernel"      ? "#55a868"
-                                 : "#999999";
+  for (auto [known, color] : kColors)
+    if (kind == known)
+      return color;
+  return std::end(kColors)[-1].second;
 }
 
 /// The colors of streams.
 std::string legendOfKinds() {
   std::string text = "<p class=\"legend\">";
-  for (const char *kind : {"matmul", "convolution", "kernel", "other"})
-    text += std::string("<span style=\"background:") + colorOf(kind) +
-            "\"></span>" + kind + " ";
+  for (auto [kind, color] : kColors)
+    text += std::string("<span style=\"background:") + color + "\"></span>" +
+            kind + " ";
   return text + "</p>\n";
 }
 

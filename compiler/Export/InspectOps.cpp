@@ -1,6 +1,7 @@
 //===- InspectOps.cpp - instructions and kernels, counted -----------------===//
 #include "compiler/Export/Inspect.h"
 #include "runtime/Plan/InstructionKind.h"
+#include "runtime/Plan/Target.h"
 
 #include <set>
 
@@ -34,7 +35,7 @@ OpsReport countOps(const plan::Manifest &manifest) {
       }
     }
   report.kernels = symbols.size();
-  report.ptxEntries = manifest.target().device() == "cpu" ? 0 : symbols.size();
+  report.ptxEntries = runsOnHost(manifest.target()) ? 0 : symbols.size();
   return report;
 }
 

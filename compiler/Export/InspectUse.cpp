@@ -31,12 +31,6 @@ bool isAway(const plan::Buffer &buffer) {
          (buffer.space() == plan::FLIGHT && buffer.offloaded());
 }
 
-/// Rows of the left factor, columns of the right one, and what they share.
-std::array<int64_t, 3> productDims(const kernels::MatmulSpec &spec) {
-  const std::vector<int64_t> &a = spec.a.dims, &b = spec.b.dims;
-  return {a[a.size() - 2], b.back(), a.back()};
-}
-
 } // namespace
 
 Lifetimes measureLifetimes(const plan::Program &program) {
@@ -94,11 +88,11 @@ ProductReport measureProducts(const plan::Manifest &manifest) {
   for (const plan::Role &role : manifest.roles())
     for (const plan::Program &program : role.programs())
       for (const plan::Instruction &instruction : program.instructions()) {
-        if (!isCall<kernels::MatmulCall>(instruction) || isEvaluation(program))
+        const auto product = workOf(program, instruction).product;
+        if (!product || isEvaluation(program))
           continue;
-        const std::array<int64_t, 3> dims =
-            productDims(kernels::MatmulCall::specOf(
-                describeCall(program, instruction.library())));
+        const std::array<int64_t, 3> dims = {product->m, product->n,
+                                             product->k};
         ++report.count;
         report.inTiles +=
             std::all_of(dims.begin(), dims.end(),

@@ -14,6 +14,11 @@ Status exportLibraryCall(sched::LibraryCallOp op, const ProgramExport &program,
   if (!kind)
     return makeError(StatusCode::Internal, "no runtime has the library call '",
                      op.getLibrary().str(), "' for '", op.getOp().str(), "'");
+  if (std::string error = checkOpAttributes(op.getConfig(), *kind);
+      !error.empty())
+    return makeError(StatusCode::Internal, "library call '",
+                     op.getLibrary().str(), "' for '", op.getOp().str(),
+                     "': ", error);
   call.set_op(name.str());
   for (Value input : op.getInputs())
     call.add_inputs(program.getIndex(input));

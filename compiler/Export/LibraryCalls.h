@@ -8,7 +8,7 @@ namespace zc {
 
 /// Fills in the call, with those of the op's attributes that the room of its
 /// kind (kernels/Calls) reads; fails for an op that no library of ours
-/// computes.
+/// computes, and for one with attributes that its room does not know.
 Status exportLibraryCall(sched::LibraryCallOp op, const ProgramExport &program,
                          plan::LibraryCall &call);
 

@@ -169,10 +169,11 @@ void Calibration::addInstruction(Share &share, const plan::Program &program,
                                  const plan::Instruction &instruction,
                                  double seconds) {
   seconds = std::max(1e-9, seconds);
-  if (isCall<kernels::MatmulCall>(instruction)) {
-    const MeasuredMatmul p = productOf(program, instruction.library());
+  const kernels::CallWork work = workOf(program, instruction);
+  if (const auto &p = work.product) {
     auto [known, isNew] = share.products.try_emplace(
-        Product{p.m, p.n, p.k, p.batch, p.transposesA, p.transposesB, p.dtype},
+        Product{p->m, p->n, p->k, p->batch, p->transposesA, p->transposesB,
+                dataType(work.type)},
         instruction.flops(), seconds);
     known->second.second = std::min(known->second.second, seconds);
     return;

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/Plan/PlanReport.h"
 
+#include "runtime/Plan/Target.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <algorithm>
@@ -127,7 +128,7 @@ std::string explainBuffers(const plan::Manifest &manifest) {
 }
 
 std::string explainWorkspaces(const plan::Manifest &manifest) {
-  return manifest.target().device() == "cpu"
+  return runsOnHost(manifest.target())
              ? "fewer --cpu-threads, or --libraries none"
              : "--libraries none";
 }

@@ -26,7 +26,7 @@ struct Products {
     for (int i = 0; i < program.instructions_size(); ++i) {
       const plan::Instruction &instruction = program.instructions(i);
       const kernels::CallWork work = workOf(program, instruction);
-      if (work.rate == kernels::CallRate::Kernel)
+      if (work.rate.empty())
         continue;
       const double flops = instruction.flops() * times;
       executed += flops;

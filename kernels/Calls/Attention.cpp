@@ -1,5 +1,9 @@
 #include "kernels/Calls/Attention.h"
 
+#include "kernels/Calls/Scratch.h"
+#include "kernels/Cpu/AttentionHead.h"
+
+#include <algorithm>
 #include <cstddef>
 
 namespace zc::kernels {
@@ -128,8 +132,31 @@ AttentionLaunch AttentionCall::launch(const LibraryCall &call,
 }
 
 CallWork AttentionCall::workOf(const LibraryCall &call) {
-  return {isGradient(call) ? CallRate::AttentionGradient : CallRate::Attention,
-          call.inputs[0].type};
+  return {isGradient(call) ? "attention_backward" : "attention",
+          call.inputs[0].type, std::nullopt};
+}
+
+uint64_t AttentionCall::cpuWorkspace(const AttentionSpec &spec, int threads) {
+  int64_t floats = attentionScratchFloats(spec.queries, spec.keys, spec.width,
+                                          spec.backward);
+  if (spec.type == ElementType::BF16) // with AMX or without
+    floats = std::max(narrowScratchFloats(spec.keys, spec.width, spec.backward),
+                      widenedScratchFloats(spec.queries, spec.keys, spec.width,
+                                           spec.masked || spec.bounded,
+                                           spec.backward));
+  uint64_t perThread = roundUpBytes(4 * floats, 64);
+  int64_t team =
+      std::min<int64_t>(std::max(1, threads), spec.batch * spec.heads);
+  return saturatingProduct(team, perThread);
+}
+
+/// The gradient of q is added up in float32, twice at most, beside a number a
+/// query; the rest is the library's own, for tens of thousands of tiles.
+uint64_t AttentionCall::cudaWorkspace(const AttentionSpec &spec) {
+  uint64_t queries = uint64_t(spec.batch * spec.heads * spec.queries);
+  uint64_t sums =
+      spec.backward ? 4 * queries * (2 * uint64_t(spec.width) + 1) : 0;
+  return alignedForCuda(sums + kCudaScratch);
 }
 
 } // namespace zc::kernels

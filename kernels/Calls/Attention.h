@@ -47,11 +47,15 @@ struct AttentionCall : CallRoom {
   static constexpr const char *kName = "attention";
   static constexpr std::string_view kOps[] = {"attention", "attention_grad"};
   static constexpr std::string_view kAttributes[] = {"scale", "causal"};
+  static constexpr CallRate kRates[] = {{"attention"},
+                                        {"attention_backward", "attention"}};
   static CallWork workOf(const LibraryCall &call);
 
   static std::string check(const LibraryCall &call);
   static Spec specOf(const LibraryCall &call);
   static Launch launch(const LibraryCall &call, const CallAddresses &addresses);
+  static uint64_t cpuWorkspace(const Spec &spec, int threads);
+  static uint64_t cudaWorkspace(const Spec &spec);
 };
 
 } // namespace zc::kernels

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -58,25 +59,41 @@ struct CallAddresses {
   uint64_t workspaceBytes = 0;
 };
 
-/// The rate of a simulated machine at which a call works: that of generated
-/// kernels, or that of its matrix units for one of these.
-enum class CallRate : uint8_t {
-  Kernel,
-  Matmul,
-  GroupedMatmul,
-  Convolution,
-  Attention,
-  AttentionGradient,
+/// A share of its peak that a simulated machine reaches, by its key among the
+/// efficiencies of a cluster file.
+struct CallRate {
+  std::string_view name;
+  /// The share that counts where a file does not have this one; empty: 1.
+  std::string_view otherwise = {};
 };
 
+/// c [m, n] = a [m, k] b [k, n], `batch` times.
+struct CallProduct {
+  int64_t m = 1, n = 1, k = 1;
+  int64_t batch = 1;
+  /// In memory an operand's columns follow one another, not its rows.
+  bool transposesA = false, transposesB = false;
+};
+
+/// How a simulated machine computes a call: as generated kernels, or by its
+/// matrix units at a share of their peak.
 struct CallWork {
-  CallRate rate = CallRate::Kernel;
+  std::string_view rate = {};          // one of kRates, or "matmul", or empty
   ElementType type = ElementType::F32; // of the factors
+  std::optional<CallProduct> product;  // if the rate depends on its form
 };
 
 /// Members that most rooms have alike.
 struct CallRoom {
+  static constexpr std::array<std::string_view, 0> kImplied = {};
+  static constexpr std::array<CallRate, 0> kRates = {};
   static CallWork workOf(const LibraryCall &) { return {}; }
+  template <typename Spec> static uint64_t cpuWorkspace(const Spec &, int) {
+    return 0;
+  }
+  template <typename Spec> static uint64_t cudaWorkspace(const Spec &) {
+    return 0;
+  }
 };
 
 /// The most that a dim, a stride or a pad may be.

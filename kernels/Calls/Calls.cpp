@@ -6,12 +6,18 @@
 namespace zc::kernels {
 namespace {
 
+template <typename List, typename Each>
+void assign(List &list, const Each &values) {
+  list.assign(std::begin(values), std::end(values));
+}
+
 template <typename Room> CallKind makeKind() {
   CallKind kind;
   kind.name = Room::kName;
-  kind.ops.assign(std::begin(Room::kOps), std::end(Room::kOps));
-  kind.attributes.assign(std::begin(Room::kAttributes),
-                         std::end(Room::kAttributes));
+  assign(kind.ops, Room::kOps);
+  assign(kind.attributes, Room::kAttributes);
+  assign(kind.implied, Room::kImplied);
+  assign(kind.rates, Room::kRates);
   kind.check = &Room::check;
   kind.specOf = [](const LibraryCall &call) -> CallSpec {
     return Room::specOf(call);
@@ -21,6 +27,12 @@ template <typename Room> CallKind makeKind() {
     return Room::launch(call, addresses);
   };
   kind.workOf = &Room::workOf;
+  kind.cpuWorkspace = [](const LibraryCall &call, int threads) -> uint64_t {
+    return Room::cpuWorkspace(Room::specOf(call), threads);
+  };
+  kind.cudaWorkspace = [](const LibraryCall &call) -> uint64_t {
+    return Room::cudaWorkspace(Room::specOf(call));
+  };
   return kind;
 }
 
@@ -31,9 +43,13 @@ std::vector<CallKind> makeKinds(CallList<Rooms...>) {
 
 } // namespace
 
-const CallKind *findCallKind(std::string_view op) {
+const std::vector<CallKind> &getCallKinds() {
   static const std::vector<CallKind> kinds = makeKinds(AllCalls());
-  for (const CallKind &each : kinds)
+  return kinds;
+}
+
+const CallKind *findCallKind(std::string_view op) {
+  for (const CallKind &each : getCallKinds())
     if (std::find(each.ops.begin(), each.ops.end(), op) != each.ops.end())
       return &each;
   return nullptr;

@@ -23,12 +23,18 @@ using CallLaunch = CallVariants<AllCalls>::Launch;
 /// A room's members.
 struct CallKind {
   const char *name;
-  std::vector<std::string_view> ops, attributes;
+  std::vector<std::string_view> ops, attributes, implied;
+  std::vector<CallRate> rates;
   std::string (*check)(const LibraryCall &call);
   CallSpec (*specOf)(const LibraryCall &call);
   CallLaunch (*launch)(const LibraryCall &call, const CallAddresses &addresses);
   CallWork (*workOf)(const LibraryCall &call);
+  uint64_t (*cpuWorkspace)(const LibraryCall &call, int threads);
+  uint64_t (*cudaWorkspace)(const LibraryCall &call);
 };
+
+/// All kinds, in alphabetical order.
+const std::vector<CallKind> &getCallKinds();
 
 /// The kind of the calls that compute an op ("conv"), or null. Only a call
 /// whose op is of the kind may be given to its members, and only a sound one to

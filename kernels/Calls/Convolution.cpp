@@ -1,5 +1,10 @@
 #include "kernels/Calls/Convolution.h"
 
+#include "kernels/Calls/Scratch.h"
+#include "kernels/Cpu/FilterGradient.h"
+#include "kernels/Cpu/PointwiseProduct.h"
+
+#include <algorithm>
 #include <utility>
 
 namespace zc::kernels {
@@ -104,7 +109,125 @@ ConvolutionLaunch ConvolutionCall::launch(const LibraryCall &call,
 }
 
 CallWork ConvolutionCall::workOf(const LibraryCall &call) {
-  return {CallRate::Convolution, call.inputs[0].type};
+  return {"convolution", call.inputs[0].type, std::nullopt};
+}
+
+//===----------------------------------------------------------------------===//
+// Scratch memory
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+constexpr uint64_t kKiB = 1024;
+
+/// The properties of a convolution that its workspace bound depends on.
+struct Shape {
+  uint64_t groups, channels, filters; // channels and filters of one group
+  uint64_t taps = 1, sourcePixels = 1, destinationPixels = 1;
+  bool strided = false, dilated = false, channelsLast = true, depthwise = false;
+};
+
+Shape summarize(const ConvolutionSpec &spec) {
+  Shape shape;
+  shape.groups = spec.groups;
+  shape.channels = spec.filter.dims[1];
+  shape.filters = spec.filter.dims[0] / spec.groups;
+  for (size_t i = 2; i < spec.filter.dims.size(); ++i) {
+    shape.taps *= spec.filter.dims[i];
+    shape.sourcePixels *= spec.source.dims[i];
+    shape.destinationPixels *= spec.destination.dims[i];
+    shape.strided |= spec.strides[i - 2] > 1;
+    shape.dilated |= spec.dilations[i - 2] > 1 && spec.filter.dims[i] > 1;
+  }
+  auto isChannelsLast = [](const StridedTensor &tensor) {
+    return tensor.dims[1] == 1 || tensor.strides[1] == 1;
+  };
+  shape.channelsLast =
+      isChannelsLast(spec.source) && isChannelsLast(spec.destination);
+  shape.depthwise = shape.groups > 1 && shape.channels == 1 &&
+                    shape.filters == 1 && spec.filter.dims.size() == 4;
+  return shape;
+}
+
+/// The filter in the library's blocked layout.
+uint64_t filterCopyBytes(const Shape &shape) {
+  if (shape.depthwise && !shape.dilated && shape.taps > 1 && shape.taps <= 9)
+    return 4 * shape.taps * roundUpBytes(shape.groups, 16);
+  uint64_t filters = roundUpBytes(shape.filters, shape.filters > 64 ? 64 : 16);
+  uint64_t channels = roundUpBytes(shape.channels, 16);
+  channels += roundUpBytes(channels / 32, 16);
+  return 4 * shape.taps * shape.groups * filters * channels;
+}
+
+/// Whether the library's kernels for AVX2 do not take a convolution whose
+/// channels are last: it then multiplies unfolded patches. They take channels
+/// and filters of groups by eights; without groups, only gradients of images in
+/// steps need it.
+bool isUnfoldedOnAvx2(const Shape &shape, ConvolutionKind kind) {
+  if (!shape.channelsLast || shape.taps == 1 || shape.depthwise)
+    return false;
+  bool odd = shape.channels % 8 != 0;
+  if (shape.groups > 1)
+    return odd || shape.filters % 8 != 0;
+  return odd && shape.strided && kind == ConvolutionKind::BackwardInput;
+}
+
+} // namespace
+
+/// Enough for every number of threads up to `threads`.
+static uint64_t filterGradientBytes(const ConvolutionSpec &spec, int threads) {
+  FilterGradientShape shape = shapeFilterGradient(spec);
+  int64_t floats = 0;
+  for (int64_t team = 1; team <= std::max(1, threads); ++team)
+    floats = std::max(
+        floats, filterGradientFloats(shape, splitFilterGradient(shape, team)));
+  return 4 * floats;
+}
+
+uint64_t ConvolutionCall::cpuWorkspace(const ConvolutionSpec &spec,
+                                       int threads) {
+  if (std::optional<MatmulSpec> matmul = pointwiseProduct(spec))
+    return MatmulCall::cpuWorkspace(*matmul, threads);
+  uint64_t byTiles = filterGradientByTiles(spec)
+                         ? roundUpBytes(filterGradientBytes(spec, threads), 64)
+                         : 0;
+  Shape shape = summarize(spec);
+  uint64_t team = std::max(1, threads);
+  uint64_t filter = filterCopyBytes(shape);
+  bool forward = spec.kind == ConvolutionKind::Forward;
+  bool backwardFilter = spec.kind == ConvolutionKind::BackwardFilter;
+
+  uint64_t perThread = 20 * kKiB;
+  if (backwardFilter)
+    perThread += filter; // partial sums
+  uint64_t channels = roundUpBytes(shape.channels * shape.groups, 16);
+  bool byMatmul = !shape.channelsLast ||
+                  (shape.dilated && (shape.strided || backwardFilter));
+  if (shape.channelsLast && shape.taps == 1 && shape.strided)
+    // A strided 1x1 convolution is made dense first.
+    perThread +=
+        4 * channels *
+        (spec.kind == ConvolutionKind::BackwardInput ? shape.sourcePixels
+                                                     : shape.destinationPixels);
+  else if (byMatmul && (!forward || !shape.channelsLast))
+    // Unfolded source patches of one image.
+    perThread += (forward ? 4 : 8) * shape.channels *
+                 saturatingProduct(shape.taps, shape.destinationPixels);
+  uint64_t shared = filter + 4 * kKiB;
+  if (isUnfoldedOnAvx2(shape, spec.kind))
+    (backwardFilter ? perThread : shared) +=
+        4 * shape.channels *
+        saturatingProduct(shape.taps, shape.destinationPixels);
+  return std::max(
+      byTiles, roundUpBytes(saturatingProduct(team, perThread) + shared, 64));
+}
+
+/// Enough for a copy of every tensor in the library's own layout, within
+/// limits: implicit algorithms need far less, Winograd's about as much.
+uint64_t ConvolutionCall::cudaWorkspace(const ConvolutionSpec &spec) {
+  uint64_t all = countElements(spec.source) + countElements(spec.filter) +
+                 countElements(spec.destination);
+  return alignedForCuda(std::min(8 * kCudaScratch, 4 * all + (1u << 20)));
 }
 
 } // namespace zc::kernels

@@ -39,11 +39,14 @@ struct ConvolutionCall : CallRoom {
   static constexpr std::string_view kAttributes[] = {
       "strides",   "dilations", "pads_low",
       "pads_high", "groups",    "channels_last"};
+  static constexpr CallRate kRates[] = {{"convolution"}};
   static CallWork workOf(const LibraryCall &call);
 
   static std::string check(const LibraryCall &call);
   static Spec specOf(const LibraryCall &call);
   static Launch launch(const LibraryCall &call, const CallAddresses &addresses);
+  static uint64_t cpuWorkspace(const Spec &spec, int threads);
+  static uint64_t cudaWorkspace(const Spec &spec);
 };
 
 } // namespace zc::kernels

@@ -1,5 +1,9 @@
 #include "kernels/Calls/GroupedMatmul.h"
 
+#include "kernels/Calls/Scratch.h"
+#include "kernels/Cpu/GroupedBlocks.h"
+#include "kernels/Cpu/GroupedTiles.h"
+
 #include <algorithm>
 
 namespace zc::kernels {
@@ -98,7 +102,22 @@ GroupedMatmulLaunch GroupedMatmulCall::launch(const LibraryCall &call,
 }
 
 CallWork GroupedMatmulCall::workOf(const LibraryCall &call) {
-  return {CallRate::GroupedMatmul, call.inputs[0].type};
+  return {"matmul", call.inputs[0].type, std::nullopt};
+}
+
+uint64_t GroupedMatmulCall::cpuWorkspace(const GroupedMatmulSpec &spec,
+                                         int threads) {
+  uint64_t most = 0;
+  for (int64_t size : groupedTileSizes(spec.rows))
+    for (bool accumulate : {false, true})
+      most = std::max(most,
+                      MatmulCall::cpuWorkspace(
+                          groupedTileProduct(spec, size, accumulate), threads));
+  const uint64_t library = groupedInnerBytes(spec) + groupedColumnBytes(spec) +
+                           roundUpBytes(most, 64);
+  return tilesGroupedMatmul(spec, ProcessorKind::IntelWide)
+             ? std::max(library, tiledGroupedWorkspace(spec, threads))
+             : library;
 }
 
 } // namespace zc::kernels

@@ -35,11 +35,14 @@ struct GroupedMatmulCall : CallRoom {
   static constexpr std::string_view kOps[] = {"grouped_matmul",
                                               "grouped_matmul_grad"};
   static constexpr std::string_view kAttributes[] = {"transpose_weights"};
+  /// Dims say how many experts there are; how full rows are changes no result.
+  static constexpr std::string_view kImplied[] = {"experts", "filled"};
   static CallWork workOf(const LibraryCall &call);
 
   static std::string check(const LibraryCall &call);
   static Spec specOf(const LibraryCall &call);
   static Launch launch(const LibraryCall &call, const CallAddresses &addresses);
+  static uint64_t cpuWorkspace(const Spec &spec, int threads);
 };
 
 } // namespace zc::kernels

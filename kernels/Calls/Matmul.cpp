@@ -1,5 +1,9 @@
 #include "kernels/Calls/Matmul.h"
 
+#include "kernels/Calls/Scratch.h"
+#include "kernels/Cpu/MatmulBlocks.h"
+
+#include <algorithm>
 #include <utility>
 
 namespace zc::kernels {
@@ -231,8 +235,50 @@ MatmulLaunch MatmulCall::launch(const LibraryCall &call,
   return launch;
 }
 
+static bool isTransposed(const StridedTensor &matrix) {
+  const size_t rank = matrix.dims.size();
+  return rank >= 2 && matrix.dims[rank - 1] > 1 &&
+         matrix.strides[rank - 1] > matrix.strides[rank - 2];
+}
+
 CallWork MatmulCall::workOf(const LibraryCall &call) {
-  return {CallRate::Matmul, call.inputs[accumulates(call) ? 1 : 0].type};
+  const MatmulSpec spec = specOf(call);
+  const std::vector<int64_t> &a = spec.a.dims, &c = spec.c.dims;
+  CallProduct product;
+  product.m = c[c.size() - 2];
+  product.n = c[c.size() - 1];
+  product.k = a[a.size() - 1];
+  for (size_t i = 0; i + 2 < c.size(); ++i)
+    product.batch *= c[i];
+  product.transposesA = isTransposed(spec.a);
+  product.transposesB = isTransposed(spec.b);
+  return {"matmul", spec.a.type, product};
+}
+
+/// A thread of the library packs blocks of a and b and keeps a block of c in
+/// float32; the block sizes are limited by the caches, and by the matrices when
+/// these are small. Scratch.h says how it was found.
+uint64_t MatmulCall::cpuWorkspace(const MatmulSpec &spec, int threads) {
+  constexpr uint64_t kiB = 1024, perThreadLimit = 2304 * kiB;
+  size_t last = spec.c.dims.size() - 1;
+  uint64_t m = roundUpBytes(spec.c.dims[last - 1], 64);
+  uint64_t n = roundUpBytes(spec.c.dims[last], 64);
+  uint64_t k = roundUpBytes(spec.a.dims[last], 64);
+  uint64_t packed = 0;
+  for (auto [rows, columns] : {std::pair(m, k), {k, n}, {m, n}})
+    packed =
+        std::min(perThreadLimit, packed + saturatingProduct(4 * rows, columns));
+  uint64_t library = std::max(1, threads) * (packed + 8 * kiB);
+  return mayTileMatmul(spec)
+             ? std::max(library, tiledMatmulWorkspace(spec, threads))
+             : library;
+}
+
+/// Partial sums of a product that is split along k, in float32.
+uint64_t MatmulCall::cudaWorkspace(const MatmulSpec &spec) {
+  constexpr uint64_t kSplits = 16;
+  return alignedForCuda(
+      std::min(kCudaScratch, kSplits * 4 * countElements(spec.c)));
 }
 
 } // namespace zc::kernels

@@ -82,6 +82,8 @@ struct MatmulCall : CallRoom {
   static std::string check(const LibraryCall &call);
   static Spec specOf(const LibraryCall &call);
   static Launch launch(const LibraryCall &call, const CallAddresses &addresses);
+  static uint64_t cpuWorkspace(const Spec &spec, int threads);
+  static uint64_t cudaWorkspace(const Spec &spec);
 };
 
 } // namespace zc::kernels

@@ -1,5 +1,7 @@
 #include "kernels/Calls/Norm.h"
 
+#include "kernels/Calls/Scratch.h"
+
 #include <initializer_list>
 #include <utility>
 
@@ -86,6 +88,14 @@ NormSpec NormCall::specOf(const LibraryCall &call) {
     spec.epsilon = call.number("epsilon");
   spec.addend = call.has("train.norm.addend");
   return spec;
+}
+
+/// Two sums per team and channel in float32, and what teams wait for each other
+/// with. Teams are as many as multiprocessors (132 of an H200: 1056 bytes a
+/// channel), or some times as many with a part of the channels each.
+uint64_t NormCall::cudaWorkspace(const NormSpec &spec) {
+  constexpr uint64_t kSums = 4096, kRest = 4u << 20;
+  return alignedForCuda(kSums * uint64_t(spec.image.dims[1]) + kRest);
 }
 
 NormLaunch NormCall::launch(const LibraryCall &call,

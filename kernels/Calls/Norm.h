@@ -39,10 +39,13 @@ struct NormCall : CallRoom {
                                               "batch_norm_grad"};
   static constexpr std::string_view kAttributes[] = {"epsilon",
                                                      "train.norm.addend"};
+  /// The last one.
+  static constexpr std::string_view kImplied[] = {"channel_dim"};
 
   static std::string check(const LibraryCall &call);
   static Spec specOf(const LibraryCall &call);
   static Launch launch(const LibraryCall &call, const CallAddresses &addresses);
+  static uint64_t cudaWorkspace(const Spec &spec);
 };
 
 } // namespace zc::kernels

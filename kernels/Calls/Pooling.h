@@ -39,6 +39,15 @@ struct PoolingCall : CallRoom {
   static constexpr std::string_view kAttributes[] = {
       "window",    "strides",           "pads_low",
       "pads_high", "count_include_pad", "channels_last"};
+  /// They are 1: with others, the windows would give other dims.
+  static constexpr std::string_view kImplied[] = {"dilations"};
+
+  // Other members that a room may have; CallRoom has their defaults:
+  // kImplied, attributes of the ops that the tensors or other attributes imply;
+  // kRates, the efficiencies of its own that a cluster file may have, and
+  // workOf(), by which of them a sound call is timed; and, in bytes,
+  // cpuWorkspace(), the scratch memory that the kernel needs at most on so many
+  // threads, a multiple of 64, and cudaWorkspace(), a multiple of 256.
 
   /// How the call is unsound, whatever it holds; empty if it is sound.
   static std::string check(const LibraryCall &call);

@@ -3,7 +3,6 @@
 #include "kernels/Cpu/InstructionSet.h"
 #include "kernels/Cpu/Parallel.h"
 #include "kernels/Cpu/Primitive.h"
-#include "kernels/Cpu/Workspace.h"
 
 #include <algorithm>
 #include <cstring>
@@ -237,7 +236,7 @@ private:
 std::unique_ptr<Primitive> createAttention(const AttentionSpec &spec,
                                            uint64_t workspaceBytes,
                                            std::string *error) noexcept {
-  uint64_t perThread = attentionWorkspaceBound(spec, 1);
+  uint64_t perThread = AttentionCall::cpuWorkspace(spec, 1);
   int64_t threads =
       std::min<int64_t>({teamSize(), spec.batch * spec.heads,
                          static_cast<int64_t>(workspaceBytes / perThread)});

@@ -1,8 +1,5 @@
 #include "kernels/Cpu/GroupedTiles.h"
 
-#include "kernels/Cpu/GroupedBlocks.h"
-#include "kernels/Cpu/Workspace.h"
-
 #include <algorithm>
 
 namespace zc::kernels {
@@ -68,21 +65,6 @@ uint64_t groupedInnerBytes(const GroupedMatmulSpec &spec) {
 uint64_t groupedColumnBytes(const GroupedMatmulSpec &spec) {
   return tileBytes(spec, spec.columns,
                    spec.gradient ? spec.type : spec.resultType);
-}
-
-uint64_t groupedMatmulWorkspaceBound(const GroupedMatmulSpec &spec,
-                                     int threads) {
-  uint64_t most = 0;
-  for (int64_t size : groupedTileSizes(spec.rows))
-    for (bool accumulate : {false, true})
-      most = std::max(
-          most, matmulWorkspaceBound(groupedTileProduct(spec, size, accumulate),
-                                     threads));
-  uint64_t library = groupedInnerBytes(spec) + groupedColumnBytes(spec) +
-                     (most + 63) / 64 * 64;
-  return tilesGroupedMatmul(spec, ProcessorKind::IntelWide)
-             ? std::max(library, tiledGroupedWorkspace(spec, threads))
-             : library;
 }
 
 } // namespace zc::kernels

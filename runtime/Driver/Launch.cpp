@@ -7,6 +7,7 @@
 #include "runtime/Comm/Launcher.h"
 #include "runtime/Plan/RankPrograms.h"
 #include "runtime/Plan/Signature.h"
+#include "runtime/Plan/Target.h"
 
 #include <algorithm>
 #include <condition_variable>
@@ -34,10 +35,10 @@ struct Rank::Shared {
 /// Before anything of its code is opened.
 Status Rank::Shared::check(const Artifact &found) const {
   ZC_RETURN_IF_ERROR(checkTrust(found.archive(), trusted));
-  const std::string &device = found.manifest().target().device();
-  return isInSandbox && device != "cpu"
+  const plan::Target &target = found.manifest().target();
+  return isInSandbox && !runsOnHost(target)
              ? makeError(StatusCode::Unsupported, "'", found.path(),
-                         "' is for the device '", device,
+                         "' is for the device '", target.device(),
                          "', whose driver does not work in a --sandbox")
              : Status();
 }

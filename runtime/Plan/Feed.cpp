@@ -1,4 +1,5 @@
 #include "runtime/Plan/Feed.h"
+#include "runtime/Plan/Target.h"
 #include "runtime/Plan/Types.h"
 
 namespace zc {
@@ -7,7 +8,7 @@ const plan::Program *programFedAhead(const plan::Manifest &manifest,
                                      const plan::Role &role) {
   // Kernels of a CPU take all of its cores: to feed it beside them gains
   // nothing.
-  if (manifest.target().device() == "cpu")
+  if (runsOnHost(manifest.target()))
     return nullptr;
   for (const plan::Program &program : role.programs())
     if (program.name() == "step" || program.name() == "micro")

@@ -1,4 +1,6 @@
 #include "runtime/Simulate/Cluster.h"
+#include "kernels/Calls/Calls.h"
+#include "runtime/Plan/Target.h"
 #include "runtime/Simulate/JsonFields.h"
 
 #include <algorithm>
@@ -66,7 +68,7 @@ private:
     JsonFields fields(json, path);
     device.name = fields.text("name");
     device.target = fields.text("target", "cpu");
-    if (device.target != "cpu" && device.target != "cuda")
+    if (!isDevice(device.target))
       fields.fail("target", "expected cpu or cuda");
     device.memoryBytes = uint64_t(fields.number("memory_bytes", 0, 1e18, 0));
     device.bytesPerSecond = fields.number("memory_bytes_per_s", 0, kMostBytes);
@@ -125,15 +127,19 @@ private:
     auto share = [&](const char *key, double otherwise) {
       return fields.number(key, 1e-6, 1, otherwise);
     };
-    efficiency.attention = share("attention", 1);
-    efficiency.attentionBackward =
-        share("attention_backward", efficiency.attention);
-    efficiency.convolution = share("convolution", 1);
+    for (const kernels::CallKind &kind : kernels::getCallKinds())
+      for (const kernels::CallRate &rate : kind.rates) {
+        const auto other = efficiency.calls.find(rate.otherwise);
+        const std::string key(rate.name);
+        efficiency.calls[key] = share(
+            key.c_str(), other == efficiency.calls.end() ? 1 : other->second);
+      }
     efficiency.kernelFlops = share("kernel_flops", 1);
     efficiency.bytes = share("bytes", 1);
     if (fields.has("matmul"))
       ZC_RETURN_IF_ERROR(readMatmul(
           fields.any("matmul"), fields.pathOf("matmul"), efficiency.matmul));
+    efficiency.calls["matmul"] = efficiency.matmul.fraction;
     return fields.finish();
   }
 

@@ -3,24 +3,22 @@
 #ifndef ZC_RUNTIME_SIMULATE_CLUSTER_H
 #define ZC_RUNTIME_SIMULATE_CLUSTER_H
 
+#include "kernels/Calls/Call.h"
 #include "runtime/Base/Status.h"
 #include "runtime/Plan/Manifest.pb.h"
 #include "runtime/Simulate/MeasuredTimes.h"
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace zc {
 
-/// A product that was measured: c [m, n] += a [m, k] b [k, n], `batch` times.
-struct MeasuredMatmul {
-  int64_t m = 1, n = 1, k = 1;
-  int64_t batch = 1;
-  /// In memory an operand's columns follow one another, not its rows.
-  bool transposesA = false, transposesB = false;
+/// A product that was measured.
+struct MeasuredMatmul : kernels::CallProduct {
   plan::DataType dtype = plan::F32;
   double flopsPerSecond = 0;
 };
@@ -38,7 +36,8 @@ struct MatmulEfficiency {
 /// Shares of the peak arithmetic rate, and of the memory's bandwidth.
 struct Efficiency {
   MatmulEfficiency matmul;
-  double attention = 1, attentionBackward = 1, convolution = 1; // of flops
+  /// Shares of library calls by kernels::CallRate::name, and "matmul".
+  std::map<std::string, double, std::less<>> calls;
   double kernelFlops = 1, bytes = 1; // generated kernels; any instruction
 };
 

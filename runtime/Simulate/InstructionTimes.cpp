@@ -9,15 +9,6 @@
 namespace zc {
 namespace {
 
-double peakOf(const SimulatedDevice &device, bool allowsTf32,
-              plan::DataType type) {
-  const double f32 = device.flopsPerSecond[plan::F32];
-  if (type == plan::F32 && allowsTf32 && device.tf32FlopsPerSecond > 0)
-    return device.tf32FlopsPerSecond;
-  const double peak = device.flopsPerSecond[type];
-  return peak > 0 ? peak : f32;
-}
-
 /// Tiles are computed in waves, one on each multiprocessor: the share of a
 /// wave's places that hold a tile, and of tiles that lie inside the product.
 double waveShare(const MatmulEfficiency &matmul,
@@ -66,65 +57,34 @@ double measuredRate(const MatmulEfficiency &matmul,
   return weights > 0 ? sum / weights : 0;
 }
 
-int64_t positive(int64_t dim) { return std::max<int64_t>(1, dim); }
-
-bool isTransposed(const kernels::StridedTensor &matrix) {
-  const size_t rank = matrix.dims.size();
-  return rank >= 2 && matrix.dims[rank - 1] > 1 &&
-         matrix.strides[rank - 1] > matrix.strides[rank - 2];
-}
-
-/// The share of the peak at which a call's kind works, of products but for
-/// their forms.
-double shareOf(const Efficiency &efficiency, kernels::CallRate rate) {
-  switch (rate) {
-  case kernels::CallRate::Matmul:
-  case kernels::CallRate::GroupedMatmul:
-    return efficiency.matmul.fraction;
-  case kernels::CallRate::Convolution:
-    return efficiency.convolution;
-  case kernels::CallRate::Attention:
-    return efficiency.attention;
-  case kernels::CallRate::AttentionGradient:
-    return efficiency.attentionBackward;
-  case kernels::CallRate::Kernel:
-    break;
-  }
-  return efficiency.kernelFlops;
+/// The share of the peak at which calls of a rate work.
+double shareOf(const Efficiency &efficiency, std::string_view rate) {
+  const auto found = efficiency.calls.find(rate);
+  return found == efficiency.calls.end() ? 1 : found->second;
 }
 
 double arithmeticSeconds(const SimulatedDevice &device, bool allowsTf32,
-                         const plan::Program &program,
-                         const plan::Instruction &instruction) {
-  const kernels::CallWork work = workOf(program, instruction);
-  if (work.rate == kernels::CallRate::Matmul)
-    return instruction.flops() /
-           matmulRate(device, allowsTf32,
-                      productOf(program, instruction.library()));
+                         const kernels::CallWork &work, double flops) {
+  const plan::DataType type = dataType(work.type);
+  if (work.product)
+    return flops / matmulRate(device, allowsTf32, {*work.product, type});
+  if (!work.rate.empty())
+    return flops / (peakOf(device, allowsTf32, type) *
+                    shareOf(device.efficiency, work.rate));
   // Generated code computes in float32, outside of matrix units.
-  const double peak = work.rate == kernels::CallRate::Kernel
-                          ? device.flopsPerSecond[plan::F32]
-                          : peakOf(device, allowsTf32, dataType(work.type));
-  return instruction.flops() / (peak * shareOf(device.efficiency, work.rate));
+  return flops /
+         (device.flopsPerSecond[plan::F32] * device.efficiency.kernelFlops);
 }
 
 } // namespace
 
-MeasuredMatmul productOf(const plan::Program &program,
-                         const plan::LibraryCall &call) {
-  const kernels::MatmulSpec spec =
-      kernels::MatmulCall::specOf(describeCall(program, call));
-  const std::vector<int64_t> &a = spec.a.dims, &c = spec.c.dims;
-  MeasuredMatmul product;
-  product.m = positive(c[c.size() - 2]);
-  product.n = positive(c[c.size() - 1]);
-  product.k = positive(a[a.size() - 1]);
-  for (size_t i = 0; i + 2 < c.size(); ++i)
-    product.batch *= positive(c[i]);
-  product.dtype = dataType(spec.a.type);
-  product.transposesA = isTransposed(spec.a);
-  product.transposesB = isTransposed(spec.b);
-  return product;
+double peakOf(const SimulatedDevice &device, bool allowsTf32,
+              plan::DataType type) {
+  const double f32 = device.flopsPerSecond[plan::F32];
+  if (type == plan::F32 && allowsTf32 && device.tf32FlopsPerSecond > 0)
+    return device.tf32FlopsPerSecond;
+  const double peak = device.flopsPerSecond[type];
+  return peak > 0 ? peak : f32;
 }
 
 double matmulRate(const SimulatedDevice &device, bool allowsTf32,
@@ -139,17 +99,16 @@ double matmulRate(const SimulatedDevice &device, bool allowsTf32,
 double secondsOf(const SimulatedDevice &device, bool allowsTf32,
                  const plan::Program &program,
                  const plan::Instruction &instruction) {
-  if (!device.measured.empty() && !isCall<kernels::MatmulCall>(instruction) &&
-      instruction.stream() != 2)
+  const kernels::CallWork work = workOf(program, instruction);
+  if (!device.measured.empty() && !work.product && instruction.stream() != 2)
     if (const std::optional<double> seconds = device.measured.find(
             kindOf(instruction), operatorsOfLabel(instruction.label()),
             instruction.flops(), instruction.bytes()))
       return device.launchSeconds + *seconds;
   const double arithmetic =
-      arithmeticSeconds(device, allowsTf32, program, instruction);
+      arithmeticSeconds(device, allowsTf32, work, instruction.flops());
   // Measured products have had their operands brought from memory as well.
-  if (isCall<kernels::MatmulCall>(instruction) &&
-      !device.efficiency.matmul.measured.empty())
+  if (work.product && !device.efficiency.matmul.measured.empty())
     return device.launchSeconds + arithmetic;
   const double rate = device.bytesPerSecond * device.efficiency.bytes;
   double traffic = rate > 0 ? instruction.bytes() / rate : 0;

@@ -14,11 +14,11 @@ double secondsOf(const SimulatedDevice &device, bool allowsTf32,
                  const plan::Program &program,
                  const plan::Instruction &instruction);
 
-/// The shape of a sound product, without its rate.
-MeasuredMatmul productOf(const plan::Program &program,
-                         const plan::LibraryCall &call);
+/// The peak for products of a type, in FLOP/s.
+double peakOf(const SimulatedDevice &device, bool allowsTf32,
+              plan::DataType type);
 
-/// FLOP/s of a product of this shape.
+/// FLOP/s of a product of this form and type.
 double matmulRate(const SimulatedDevice &device, bool allowsTf32,
                   const MeasuredMatmul &product);
 

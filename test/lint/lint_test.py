@@ -51,6 +51,15 @@ class Calls(LintTest):
                     {**self.ROOMS, "runtime/Plan/A.cpp": "NormSpec a;\n",
                      "runtime/Device/A.cpp": "NormCall a; PoolingCall b;\n"})
 
+    def test_lists_of_names_in_reports(self):
+        rooms = {**self.ROOMS,
+                 "kernels/Calls/Norm.h": 'kName = "norm";\n',
+                 "kernels/Calls/Pooling.h": 'kName = "pooling";\n'}
+        self.complains("calls",
+                       {**rooms, "tools/a.py": 'KINDS = ("norm", "pooling")\n'},
+                       "tools/a.py:1")
+        self.silent("calls", {**rooms, "tools/a.py": 'KIND = "norm", "other"\n'})
+
 
 class Layers(LintTest):
 
@@ -143,6 +152,17 @@ class Target(LintTest):
                        "compiler/Export/A.cpp:1")
         self.silent("target", {"runtime/Base/A.cpp": asks,
                                "passes/A/B.cpp": "environment.clear();\n"})
+
+
+class Marks(LintTest):
+    NORM = 'constexpr StringLiteral kA = "train.norm", kB = "sched.b";\n'
+
+    def test_new_ones_and_those_that_went(self):
+        self.complains("marks", {"dialects/A.h": self.NORM,
+                                 "tools/lint/marks.txt": "dist.c\nsched.b\n"},
+                       "dialects/A.h: 'train.norm' is a new", "'dist.c' is none")
+        self.silent("marks", {"dialects/A.h": self.NORM,
+                              "tools/lint/marks.txt": "sched.b\ntrain.norm\n"})
 
 
 class Requirements(LintTest):

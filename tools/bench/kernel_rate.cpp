@@ -7,7 +7,6 @@
 // Prints GFLOP/s of the fastest of several runs, in float32.
 #include "kernels/Cpu/Parallel.h"
 #include "kernels/Cpu/Primitive.h"
-#include "kernels/Cpu/Workspace.h"
 
 #include <algorithm>
 #include <chrono>
@@ -43,7 +42,7 @@ StridedTensor image(int64_t n, int64_t c, int64_t size) {
 Bench makeMatmul(int threads, const int64_t *n, std::string *error) {
   MatmulSpec spec{rowMajor({n[0], n[1]}), rowMajor({n[1], n[2]}),
                   rowMajor({n[0], n[2]}), false};
-  uint64_t bytes = matmulWorkspaceBound(spec, threads);
+  uint64_t bytes = MatmulCall::cpuWorkspace(spec, threads);
   return {createMatmul(spec, bytes, error),
           bytes,
           {n[0] * n[1], n[1] * n[2], n[0] * n[2]},
@@ -59,7 +58,7 @@ Bench makeConvolution(int threads, const int64_t *n, std::string *error) {
   spec.filter = rowMajor({filters, channels, taps, taps});
   spec.strides = spec.dilations = {1, 1};
   spec.padsLow = spec.padsHigh = {pad, pad};
-  uint64_t bytes = convolutionWorkspaceBound(spec, threads);
+  uint64_t bytes = ConvolutionCall::cpuWorkspace(spec, threads);
   int64_t pixels = batch * size * size;
   return {
       createConvolution(spec, bytes, error),

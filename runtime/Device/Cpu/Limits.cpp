@@ -1,7 +1,6 @@
 #include "runtime/Device/Cpu/Limits.h"
 #include "kernels/Cpu/Parallel.h"
 #include "kernels/Cpu/Primitive.h"
-#include "kernels/Cpu/Workspace.h"
 
 #include <algorithm>
 #include <chrono>
@@ -34,7 +33,7 @@ Result<double> measureFlops(int threads) {
   kernels::StridedTensor square{
       kernels::ElementType::F32, {kSize, kSize}, {kSize, 1}};
   kernels::MatmulSpec spec{square, square, square, false};
-  uint64_t bytes = kernels::matmulWorkspaceBound(spec, threads);
+  uint64_t bytes = kernels::MatmulCall::cpuWorkspace(spec, threads);
   std::string error;
   auto product = kernels::createMatmul(spec, bytes, &error);
   if (!product)

@@ -4,7 +4,7 @@
 #ifndef ZC_RUNTIME_DEVICE_CUDA_DNNGRAPH_H
 #define ZC_RUNTIME_DEVICE_CUDA_DNNGRAPH_H
 
-#include "kernels/Calls/Convolution.h"
+#include "kernels/Spec.h"
 #include "runtime/Device/Cuda/Dnn.h"
 
 #include <deque>
@@ -56,21 +56,6 @@ public:
   void multiply(Tensor lhs, Tensor rhs, Tensor result);
   /// The same memory seen with other dims and strides.
   void reshape(Tensor input, Tensor result);
-  /// The spec's kind decides which of the three is the result.
-  void convolve(const kernels::ConvolutionSpec &spec, Tensor source,
-                Tensor filter, Tensor destination);
-  /// Moments and parameters of a batch norm, numbers per channel.
-  struct Channels {
-    Tensor mean, inverse, scale, bias;
-  };
-  /// With the batch's own moments, which are written (`epsilon` is a scalar);
-  /// or with given ones.
-  void normalize(Tensor image, const Channels &channels, Tensor epsilon,
-                 Tensor result);
-  void normalizeBy(Tensor image, const Channels &channels, Tensor result);
-  /// From the gradient of normalize()'s result; `channels` are given.
-  void normalizeBackward(Tensor image, const Channels &channels, Tensor grad,
-                         Tensor imageGrad, Tensor scaleGrad, Tensor biasGrad);
   /// `grad` where `value` is above 0, and else 0.
   void reluBackward(Tensor grad, Tensor value, Tensor result);
 
@@ -112,8 +97,6 @@ private:
   static int64_t idOf(Tensor tensor) { return tensor + 1; }
   Descriptor createPointwise(cudnnPointwiseMode_t mode, cudnnDataType_t compute,
                              int64_t axis);
-  Descriptor createNorm(Tensor image, const Channels &channels, Tensor result,
-                        cudnnBackendNormFwdPhase_t phase);
   void note(cudnnStatus_t result, const char *call);
   Tensor describe(cudnnDataType_t type, const Numbers &dims,
                   const Numbers &strides, bool isVirtual, bool isByValue,

@@ -18,7 +18,7 @@ public:
   void forward() {
     Tensor image = inMemory(launch.image), value = between();
     Tensor epsilon = graph.scalar(float(spec.epsilon), rank());
-    graph.normalize(image, channels(), epsilon, value);
+    normalize(image, channels(), epsilon, value);
     if (spec.addend) {
       Tensor sum = between();
       graph.pointwise(CUDNN_POINTWISE_ADD, {value, inMemory(launch.addend)},
@@ -30,17 +30,75 @@ public:
 
   void backward() {
     Tensor image = inMemory(launch.image), value = between();
-    DnnGraph::Channels given = channels();
-    graph.normalizeBy(image, given, value);
+    Channels given = channels();
+    normalizeBy(image, given, value);
     Tensor slope = graph.temporary(Dnn::dataType(spec.image.type),
                                    spec.image.dims, spec.image.strides);
     graph.reluBackward(inMemory(launch.grad), value, slope);
-    graph.normalizeBackward(image, given, slope, inMemory(launch.result),
-                            perChannel(launch.scaleGrad),
-                            perChannel(launch.biasGrad));
+    normalizeBackward(image, given, slope, inMemory(launch.result),
+                      perChannel(launch.scaleGrad),
+                      perChannel(launch.biasGrad));
   }
 
 private:
+  /// Moments and parameters, numbers per channel.
+  struct Channels {
+    Tensor mean, inverse, scale, bias;
+  };
+
+  DnnGraph::Descriptor create(Tensor image, const Channels &channels,
+                              Tensor result, cudnnBackendNormFwdPhase_t phase) {
+    DnnGraph::Descriptor op =
+        graph.create(CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR);
+    graph.set(op, CUDNN_ATTR_OPERATION_NORM_FWD_MODE, CUDNN_TYPE_NORM_MODE,
+              CUDNN_BATCH_NORM);
+    graph.set(op, CUDNN_ATTR_OPERATION_NORM_FWD_PHASE,
+              CUDNN_TYPE_NORM_FWD_PHASE, phase);
+    graph.setTensor(op, CUDNN_ATTR_OPERATION_NORM_FWD_XDESC, image);
+    graph.setTensor(op, CUDNN_ATTR_OPERATION_NORM_FWD_MEAN_DESC, channels.mean);
+    graph.setTensor(op, CUDNN_ATTR_OPERATION_NORM_FWD_INV_VARIANCE_DESC,
+                    channels.inverse);
+    graph.setTensor(op, CUDNN_ATTR_OPERATION_NORM_FWD_SCALE_DESC,
+                    channels.scale);
+    graph.setTensor(op, CUDNN_ATTR_OPERATION_NORM_FWD_BIAS_DESC, channels.bias);
+    graph.setTensor(op, CUDNN_ATTR_OPERATION_NORM_FWD_YDESC, result);
+    return op;
+  }
+
+  /// With the batch's own moments, which are written; `epsilon` is a scalar.
+  void normalize(Tensor image, const Channels &channels, Tensor epsilon,
+                 Tensor result) {
+    DnnGraph::Descriptor op =
+        create(image, channels, result, CUDNN_NORM_FWD_TRAINING);
+    graph.setTensor(op, CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC, epsilon);
+    graph.add(op);
+  }
+
+  /// With given moments.
+  void normalizeBy(Tensor image, const Channels &channels, Tensor result) {
+    graph.add(create(image, channels, result, CUDNN_NORM_FWD_INFERENCE));
+  }
+
+  /// From the gradient of normalize()'s result; `channels` are given.
+  void normalizeBackward(Tensor image, const Channels &channels, Tensor grad,
+                         Tensor imageGrad, Tensor scaleGrad, Tensor biasGrad) {
+    DnnGraph::Descriptor op =
+        graph.create(CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR);
+    graph.set(op, CUDNN_ATTR_OPERATION_NORM_BWD_MODE, CUDNN_TYPE_NORM_MODE,
+              CUDNN_BATCH_NORM);
+    graph.setTensor(op, CUDNN_ATTR_OPERATION_NORM_BWD_XDESC, image);
+    graph.setTensor(op, CUDNN_ATTR_OPERATION_NORM_BWD_DYDESC, grad);
+    graph.setTensor(op, CUDNN_ATTR_OPERATION_NORM_BWD_SCALE_DESC,
+                    channels.scale);
+    graph.setTensor(op, CUDNN_ATTR_OPERATION_NORM_BWD_MEAN_DESC, channels.mean);
+    graph.setTensor(op, CUDNN_ATTR_OPERATION_NORM_BWD_INV_VARIANCE_DESC,
+                    channels.inverse);
+    graph.setTensor(op, CUDNN_ATTR_OPERATION_NORM_BWD_DXDESC, imageGrad);
+    graph.setTensor(op, CUDNN_ATTR_OPERATION_NORM_BWD_DSCALE_DESC, scaleGrad);
+    graph.setTensor(op, CUDNN_ATTR_OPERATION_NORM_BWD_DBIAS_DESC, biasGrad);
+    graph.add(op);
+  }
+
   size_t rank() const { return spec.image.dims.size(); }
 
   Tensor inMemory(void *address) { return graph.inMemory(spec.image, address); }
@@ -59,7 +117,7 @@ private:
     return graph.inMemory(CUDNN_DATA_FLOAT, dims, strides, address);
   }
 
-  DnnGraph::Channels channels() {
+  Channels channels() {
     return {perChannel(launch.mean), perChannel(launch.inverse),
             perChannel(launch.scale), perChannel(launch.bias)};
   }

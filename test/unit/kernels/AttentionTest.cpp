@@ -4,7 +4,6 @@
 #include "kernels/Cpu/InstructionSet.h"
 #include "kernels/Cpu/Parallel.h"
 #include "kernels/Cpu/Primitive.h"
-#include "kernels/Cpu/Workspace.h"
 #include "test/unit/kernels/TestTensors.h"
 
 #include <algorithm>
@@ -113,7 +112,7 @@ void run(Case &example, bool backward, int given) {
   AttentionSpec spec = example.spec;
   spec.backward = backward;
   std::string error;
-  uint64_t bound = attentionWorkspaceBound(spec, kThreads);
+  uint64_t bound = AttentionCall::cpuWorkspace(spec, kThreads);
   auto primitive = createAttention(spec, bound, &error);
   ASSERT_TRUE(primitive) << error;
   EXPECT_LE(primitive->workspaceBytes(), bound);
@@ -172,7 +171,7 @@ void runNarrow(Case &example, bool backward, int given) {
   spec.backward = backward;
   spec.type = ElementType::BF16;
   std::string error;
-  uint64_t bound = attentionWorkspaceBound(spec, kThreads);
+  uint64_t bound = AttentionCall::cpuWorkspace(spec, kThreads);
   auto primitive = createAttention(spec, bound, &error);
   ASSERT_TRUE(primitive) << error;
   EXPECT_EQ(primitive->implementation(),

@@ -4,7 +4,6 @@
 #include "kernels/Cpu/MatmulBlocks.h"
 #include "kernels/Cpu/Parallel.h"
 #include "kernels/Cpu/TiledMatmul.h"
-#include "kernels/Cpu/Workspace.h"
 #include "test/unit/kernels/TestTensors.h"
 
 #include <cmath>
@@ -73,7 +72,7 @@ void expectProduct(MatmulSpec spec, ElementType result, bool byTiles = false,
   setTeamSize(threads);
   std::string error;
   uint64_t bound = byTiles ? tiledMatmulWorkspace(spec, threads)
-                           : matmulWorkspaceBound(spec, threads);
+                           : MatmulCall::cpuWorkspace(spec, threads);
   auto primitive = byTiles ? createTiledMatmul(spec, bound)
                            : createMatmul(spec, bound, &error);
   ASSERT_TRUE(primitive) << error;
@@ -266,7 +265,7 @@ TEST_F(BFloat16, NamesItsTiles) {
   spec.a.type = spec.b.type = ElementType::BF16;
   std::string error;
   auto primitive =
-      createMatmul(spec, matmulWorkspaceBound(spec, kThreads), &error);
+      createMatmul(spec, MatmulCall::cpuWorkspace(spec, kThreads), &error);
   ASSERT_TRUE(primitive) << error;
   EXPECT_EQ(primitive->implementation() == "tiles:amx", hasAmx())
       << primitive->implementation();
@@ -290,7 +289,7 @@ void expectConvolution(ConvolutionSpec spec) {
                                                                   : &filter;
   auto run = [&](const ConvolutionSpec &each, ElementType type) {
     std::string error;
-    uint64_t bound = convolutionWorkspaceBound(each, kThreads);
+    uint64_t bound = ConvolutionCall::cpuWorkspace(each, kThreads);
     auto primitive = createConvolution(each, bound, &error);
     ASSERT_TRUE(primitive) << error;
     EXPECT_LE(primitive->workspaceBytes(), bound);

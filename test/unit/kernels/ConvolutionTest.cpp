@@ -2,7 +2,6 @@
 #include "kernels/Cpu/Parallel.h"
 #include "kernels/Cpu/Primitive.h"
 #include "kernels/Cpu/TileConvolution.h"
-#include "kernels/Cpu/Workspace.h"
 #include "test/unit/kernels/TestTensors.h"
 
 #include <cmath>
@@ -81,7 +80,7 @@ void checkBy(Primitive &primitive, const ConvolutionSpec &spec) {
     sums[at[result]] += term;
     magnitudes[at[result]] += std::abs(term);
   });
-  GuardedWorkspace workspace(convolutionWorkspaceBound(spec, kThreads));
+  GuardedWorkspace workspace(ConvolutionCall::cpuWorkspace(spec, kThreads));
   void *pointers[] = {operands[0].data(), operands[1].data(),
                       operands[2].data()};
   std::string error;
@@ -99,7 +98,7 @@ void check(const Case &c, ConvolutionKind kind, bool last) {
   setTeamSize(kThreads);
   ConvolutionSpec spec = makeSpec(c, kind, last);
   std::string error;
-  uint64_t bound = convolutionWorkspaceBound(spec, kThreads);
+  uint64_t bound = ConvolutionCall::cpuWorkspace(spec, kThreads);
   auto chosen = createConvolution(spec, bound, &error);
   ASSERT_TRUE(chosen) << error;
   checkBy(*chosen, spec);
@@ -151,7 +150,7 @@ TEST(ConvolutionChoice, ByTilesWhereTheLibraryIsSlow) {
     ConvolutionSpec spec = makeSpec(c, kind, /*last=*/true);
     std::string error;
     auto primitive = createConvolution(
-        spec, convolutionWorkspaceBound(spec, kThreads), &error);
+        spec, ConvolutionCall::cpuWorkspace(spec, kThreads), &error);
     return primitive ? primitive->implementation() : error;
   };
   const Case pointwise = {2, 32, 64, 8, 1, 1, 1, 0, 1};

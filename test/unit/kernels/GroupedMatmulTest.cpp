@@ -5,7 +5,6 @@
 #include "kernels/Cpu/Parallel.h"
 #include "kernels/Cpu/Primitive.h"
 #include "kernels/Cpu/TiledGroupedMatmul.h"
-#include "kernels/Cpu/Workspace.h"
 #include "test/unit/kernels/TestTensors.h"
 
 #include <random>
@@ -74,7 +73,7 @@ protected:
 
   void run(int threads) {
     setTeamSize(threads);
-    uint64_t bytes = groupedMatmulWorkspaceBound(spec, threads);
+    uint64_t bytes = GroupedMatmulCall::cpuWorkspace(spec, threads);
     std::string error;
     auto kernel = createGroupedMatmul(spec, bytes, &error);
     ASSERT_TRUE(kernel) << error;

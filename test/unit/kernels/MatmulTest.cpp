@@ -5,7 +5,6 @@
 #include "kernels/Cpu/Primitive.h"
 #include "kernels/Cpu/SoonRead.h"
 #include "kernels/Cpu/TiledMatmul.h"
-#include "kernels/Cpu/Workspace.h"
 #include "test/unit/kernels/TestTensors.h"
 
 #include <cmath>
@@ -61,7 +60,7 @@ void expectProduct(const MatmulSpec &spec, const std::vector<float> &a,
 void check(const MatmulSpec &spec) {
   setTeamSize(kThreads);
   std::string error;
-  uint64_t bound = matmulWorkspaceBound(spec, kThreads);
+  uint64_t bound = MatmulCall::cpuWorkspace(spec, kThreads);
   auto primitive = createMatmul(spec, bound, &error);
   ASSERT_TRUE(primitive) << error;
   EXPECT_LE(primitive->workspaceBytes(), bound);
@@ -114,9 +113,10 @@ TEST(Matmul, SlicesWhatWouldWantTooMuchScratch) {
   MatmulSpec spec{transposed({50304, 4096}), rowMajor({4096, 200}),
                   rowMajor({50304, 200}), false};
   std::string error;
-  auto primitive = createMatmul(spec, matmulWorkspaceBound(spec, 8), &error);
+  auto primitive =
+      createMatmul(spec, MatmulCall::cpuWorkspace(spec, 8), &error);
   ASSERT_TRUE(primitive) << error;
-  EXPECT_LE(primitive->workspaceBytes(), matmulWorkspaceBound(spec, 8));
+  EXPECT_LE(primitive->workspaceBytes(), MatmulCall::cpuWorkspace(spec, 8));
   setTeamSize(kThreads);
 }
 
@@ -125,7 +125,7 @@ TEST(Matmul, SlicesEqualNaiveLoops) {
   MatmulSpec spec{transposed({200, 64}), rowMajor({64, 48}),
                   rowMajor({200, 48}), false};
   std::string error;
-  auto whole = createMatmul(spec, matmulWorkspaceBound(spec, 2), &error);
+  auto whole = createMatmul(spec, MatmulCall::cpuWorkspace(spec, 2), &error);
   ASSERT_TRUE(whole) << error;
   if (whole->workspaceBytes() == 0)
     GTEST_SKIP() << "here the library wants no scratch memory";
@@ -186,7 +186,7 @@ void multiply(MatmulPrecision precision, MatmulSpec spec, Factors &factors) {
   setTeamSize(kThreads);
   spec.precision = precision;
   std::string error;
-  uint64_t bound = matmulWorkspaceBound(spec, kThreads);
+  uint64_t bound = MatmulCall::cpuWorkspace(spec, kThreads);
   auto primitive = createMatmul(spec, bound, &error);
   ASSERT_TRUE(primitive) << error;
   EXPECT_EQ(primitive->implementation().find("amx:bf16x") != std::string::npos,
@@ -396,7 +396,7 @@ void expectFollowsRule(MatmulSpec spec, ElementType type) {
                   kThreads);
   std::string error;
   auto primitive =
-      createMatmul(spec, matmulWorkspaceBound(spec, kThreads), &error);
+      createMatmul(spec, MatmulCall::cpuWorkspace(spec, kThreads), &error);
   ASSERT_TRUE(primitive) << error;
   EXPECT_EQ(primitive->implementation().find("tiles:") == 0, tiled)
       << primitive->implementation();
@@ -426,7 +426,7 @@ TEST(Matmul, NamesItsTiles) {
                   rowMajor({512, 1024}), false};
   std::string error;
   auto primitive =
-      createMatmul(spec, matmulWorkspaceBound(spec, kThreads), &error);
+      createMatmul(spec, MatmulCall::cpuWorkspace(spec, kThreads), &error);
   ASSERT_TRUE(primitive) << error;
   std::string name = primitive->implementation();
   // Debian's library multiplies by plain loops on ARM.

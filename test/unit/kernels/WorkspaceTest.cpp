@@ -1,6 +1,5 @@
 // The bounds hold for the implementations that the library would choose freely,
 // so that planning for them costs no speed; and they stay small.
-#include "kernels/Cpu/Workspace.h"
 #include "kernels/Cpu/OneDnn.h"
 #include "kernels/Cpu/Parallel.h"
 #include "kernels/Cpu/Primitive.h"
@@ -32,7 +31,7 @@ TEST(Workspace, MatmulsKeepWithinTheirBounds) {
         auto primitive = createMatmul(spec, kUnlimited, &error);
         ASSERT_TRUE(primitive) << error;
         EXPECT_LE(primitive->workspaceBytes(),
-                  matmulWorkspaceBound(spec, threads))
+                  MatmulCall::cpuWorkspace(spec, threads))
             << m << " x " << k << " x " << n << ", layout " << layout << ", "
             << threads << " threads";
       }
@@ -47,7 +46,8 @@ TEST(Workspace, BatchedMatmulsKeepWithinTheirBounds) {
     std::string error;
     auto primitive = createMatmul(spec, kUnlimited, &error);
     ASSERT_TRUE(primitive) << error;
-    EXPECT_LE(primitive->workspaceBytes(), matmulWorkspaceBound(spec, threads));
+    EXPECT_LE(primitive->workspaceBytes(),
+              MatmulCall::cpuWorkspace(spec, threads));
   }
   setTeamSize(kThreads);
 }
@@ -82,15 +82,15 @@ TEST(Workspace, ConvolutionsKeepWithinTheirBounds) {
         std::string error;
         // Where the library computes by plain loops (on ARM), it has other
         // ways that need less than its first one.
-        auto primitive =
-            createConvolution(spec,
-                              onednn::computesByVectors()
-                                  ? kUnlimited
-                                  : convolutionWorkspaceBound(spec, threads),
-                              &error);
+        auto primitive = createConvolution(
+            spec,
+            onednn::computesByVectors()
+                ? kUnlimited
+                : ConvolutionCall::cpuWorkspace(spec, threads),
+            &error);
         ASSERT_TRUE(primitive) << error;
         EXPECT_LE(primitive->workspaceBytes(),
-                  convolutionWorkspaceBound(spec, threads))
+                  ConvolutionCall::cpuWorkspace(spec, threads))
             << primitive->implementation() << ": " << n << " " << c << " " << k
             << " " << size << " " << kernel << " " << stride << " " << groups
             << ", kind " << int(kind) << ", " << threads << " threads";
@@ -101,17 +101,17 @@ TEST(Workspace, ConvolutionsKeepWithinTheirBounds) {
 TEST(Workspace, BoundsStayWellBelowTheOperands) {
   MatmulSpec spec{rowMajor({1024, 768}), rowMajor({768, 50304}),
                   rowMajor({1024, 50304}), false};
-  EXPECT_LT(matmulWorkspaceBound(spec, 2), uint64_t(5) << 20);
+  EXPECT_LT(MatmulCall::cpuWorkspace(spec, 2), uint64_t(5) << 20);
   spec = {rowMajor({4, 3}), rowMajor({3, 1}), rowMajor({4, 1}), false};
-  EXPECT_LT(matmulWorkspaceBound(spec, 1), uint64_t(64) << 10);
+  EXPECT_LT(MatmulCall::cpuWorkspace(spec, 1), uint64_t(64) << 10);
 }
 
 TEST(Workspace, BoundsAreAlignedAndSurviveHugeShapes) {
   const int64_t huge = int64_t(1) << 31;
   MatmulSpec spec{rowMajor({huge, huge}), rowMajor({huge, huge}),
                   rowMajor({huge, huge}), false};
-  EXPECT_EQ(matmulWorkspaceBound(spec, 3) % 64, 0u);
-  EXPECT_LT(matmulWorkspaceBound(spec, 3), uint64_t(10) << 20);
+  EXPECT_EQ(MatmulCall::cpuWorkspace(spec, 3) % 64, 0u);
+  EXPECT_LT(MatmulCall::cpuWorkspace(spec, 3), uint64_t(10) << 20);
 }
 
 } // namespace

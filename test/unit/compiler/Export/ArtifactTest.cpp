@@ -295,6 +295,38 @@ TEST_F(ArtifactTest, AttributesOfLibraryCalls) {
 }
 
 std::string replaced(std::string text, const std::string &from,
+                     const std::string &to);
+
+// Tests that what an op says and no room knows is not lost silently.
+TEST_F(ArtifactTest, AttributesThatNoRoomKnows) {
+  auto messageFor = [&](const std::string &attribute) {
+    return std::string(
+        buildManifest(
+            parse(replaced(kConvolution, "something.else", attribute)))
+            .status()
+            .message());
+  };
+  EXPECT_NE(
+      messageFor("fused_relu")
+          .find("library call 'onednn.convolution' for 'train.conv': attribute "
+                "'fused_relu' is unknown to calls of kind 'convolution'"),
+      std::string::npos)
+      << messageFor("fused_relu");
+  EXPECT_NE(messageFor("train.norm = {other}").find("'train.norm.other'"),
+            std::string::npos);
+  const std::string flag =
+      buildManifest(
+          parse(replaced(kConvolution, "groups = 2 : i64", "groups = true")))
+          .status()
+          .message();
+  EXPECT_NE(
+      flag.find("attribute 'groups' is neither integers, a number, a text "
+                "nor a mark"),
+      std::string::npos)
+      << flag;
+}
+
+std::string replaced(std::string text, const std::string &from,
                      const std::string &to) {
   size_t at = text.find(from);
   EXPECT_NE(at, std::string::npos);

@@ -39,6 +39,28 @@ TEST_F(ArtifactBytes, TheSoundOneRuns) {
   EXPECT_TRUE(status.ok()) << status.message();
 }
 
+/// A manifest as zc wrote it with format version 2: a step of one product
+/// [256, 1024] x [1024, 512], whose dims are no text in today's schema.
+constexpr std::string_view kVersion2 =
+    "08021205302e312e301a05747261696e220974696e792e6f6e6e782a1d0a0363"
+    "707510021a140a0c636f64652f74696e792e736f120474696e794804ca024812"
+    "460a0473746570323e122b0a0b1204800280081a03800801120d080112048008"
+    "80041a038004011a0d08021204800280041a03800401520f747261696e2e6d61"
+    "746d756c206663";
+
+TEST_F(ArtifactBytes, OnesOfAnOldFormatAreToBeCompiledAgain) {
+  std::string manifest;
+  for (size_t i = 0; i < kVersion2.size(); i += 2)
+    manifest += char(std::stoi(std::string(kVersion2.substr(i, 2)), nullptr,
+                               /*base=*/16));
+  writeArtifact(path, manifest);
+  const std::string message = loadAndPrepare(path).message();
+  EXPECT_NE(message.find("format version 2; this program reads version 3; "
+                         "compile the model again"),
+            std::string::npos)
+      << message;
+}
+
 TEST_F(ArtifactBytes, RandomFlipsEndInAMessage) {
   std::mt19937 random(1);
   for (int i = 0; i < 1000; ++i) {

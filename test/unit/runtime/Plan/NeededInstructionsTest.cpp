@@ -1,4 +1,5 @@
 #include "runtime/Plan/NeededInstructions.h"
+#include "runtime/Plan/LibraryCalls.h"
 #include "test/unit/runtime/PlanBuilder.h"
 
 #include <gtest/gtest.h>
@@ -69,13 +70,19 @@ TEST_F(Needed, PartsOfAWholeAreWritten) {
 }
 
 TEST_F(Needed, SumsGoOnFromWhatWasThere) {
-  const uint32_t a = buffer(0), c = buffer(1);
+  auto matrix = [&](uint64_t place) {
+    return addBuffer(program, plan::TRANSIENT, place * 16, plan::F32, {2, 2});
+  };
+  const uint32_t a = matrix(0), c = matrix(1);
   kernel({}, {c});
   plan::LibraryCall *call = addCall(program, "matmul", {a, a}, {c});
   addMetric(program, "loss_sum", c);
   EXPECT_EQ(needed(), std::vector<bool>({false, true}));
   call->set_op("matmul_add");
-  call->add_inputs(c);
+  call->set_inputs(0, c); // the accumulator, then both factors
+  call->set_inputs(1, a);
+  call->add_inputs(a);
+  EXPECT_TRUE(verifyLibraryCall(program, *call).ok());
   EXPECT_EQ(needed(), std::vector<bool>({true, true}));
 }
 

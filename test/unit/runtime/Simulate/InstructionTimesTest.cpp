@@ -1,4 +1,5 @@
 #include "runtime/Simulate/InstructionTimes.h"
+#include "runtime/Plan/LibraryCalls.h"
 #include "test/unit/runtime/PlanBuilder.h"
 #include "test/unit/runtime/Simulate/Clusters.h"
 
@@ -23,8 +24,10 @@ plan::Program makeProduct(int64_t m, int64_t n, int64_t k, int64_t batch) {
 
 TEST(InstructionTimes, ProductsAreKnownByTheirForm) {
   const plan::Program program = makeProduct(2, 4, 8, 3);
-  const MeasuredMatmul product =
-      productOf(program, program.instructions(0).library());
+  const kernels::CallWork work = workOf(program, program.instructions(0));
+  EXPECT_EQ(work.rate, "matmul");
+  ASSERT_TRUE(work.product);
+  const kernels::CallProduct product = *work.product;
   EXPECT_EQ(product.m, 2);
   EXPECT_EQ(product.n, 4);
   EXPECT_EQ(product.k, 8);

@@ -1,7 +1,6 @@
 // Asks the real cuDNN for plans of our graphs, for GPUs that are
 // only described. A graph that it refuses here it would refuse on
 // the GPU.
-#include "kernels/Cuda/Workspace.h"
 #include "runtime/Device/Cuda/CudaCalls.h"
 
 #include <dlfcn.h>
@@ -71,7 +70,7 @@ protected:
       launch.spec = spec;
       launch.buffers.assign(9, place());
       launch.workspace = place();
-      launch.workspaceBytes = kernels::cuda::attentionWorkspaceBound(spec);
+      launch.workspaceBytes = kernels::AttentionCall::cudaWorkspace(spec);
       expectPlan(makeCall(*libraries, launch), launch.workspaceBytes);
     }
   }
@@ -122,7 +121,7 @@ protected:
       launch.spec = spec;
       launch.source = launch.filter = launch.destination = launch.workspace =
           place();
-      launch.workspaceBytes = kernels::cuda::convolutionWorkspaceBound(spec);
+      launch.workspaceBytes = kernels::ConvolutionCall::cudaWorkspace(spec);
       expectPlan(makeCall(*libraries, launch), launch.workspaceBytes);
     }
   }
@@ -161,7 +160,7 @@ protected:
           &launch.inverse, &launch.result, &launch.workspace, &launch.addend,
           &launch.grad, &launch.scaleGrad, &launch.biasGrad})
       *address = place();
-    launch.workspaceBytes = kernels::cuda::normWorkspaceBound(launch.spec);
+    launch.workspaceBytes = kernels::NormCall::cudaWorkspace(launch.spec);
     for (bool addend : {false, true}) {
       launch.spec.addend = addend;
       expectPlan(makeCall(*libraries, launch), launch.workspaceBytes);
