@@ -1,5 +1,4 @@
 // The ways of calls, through the device's interface.
-#include "kernels/Cpu/Workspace.h"
 #include "runtime/Device/Cpu/CpuDevice.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +18,7 @@ struct Product {
     launch.spec.a = {ElementType::F32, {64, 128}, {128, 1}};
     launch.spec.b = {ElementType::F32, {128, 96}, {96, 1}};
     launch.spec.c = {ElementType::F32, {64, 96}, {96, 1}};
-    workspace.resize(kernels::matmulWorkspaceBound(launch.spec, 2) + 64);
+    workspace.resize(kernels::MatmulCall::cpuWorkspace(launch.spec, 2) + 64);
     launch.a = a.data();
     launch.b = b.data();
     launch.c = c.data();
