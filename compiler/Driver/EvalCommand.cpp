@@ -23,6 +23,7 @@ struct EvalArguments {
   std::vector<std::string> trusted;
   bool json = false, sandbox = false, averages = false;
   std::optional<uint64_t> seed;
+  std::optional<std::string> tuningFile; // empty: the usual one
   int64_t threads = 0, localRanks = 0, tokenBits = 0, maxTrips = 0;
 };
 } // namespace
@@ -59,6 +60,10 @@ static std::vector<std::string> makeArguments(const EvalArguments &given,
   if (given.localRanks)
     arguments.insert(arguments.end(),
                      {"--local-ranks", std::to_string(given.localRanks)});
+  if (given.tuningFile)
+    arguments.push_back("--tune");
+  if (given.tuningFile && !given.tuningFile->empty())
+    arguments.push_back(*given.tuningFile);
   return arguments;
 }
 
@@ -153,6 +158,16 @@ static void addMachineOptions(CLI::App &command, EvalArguments &given) {
                   "at most what the artifact was compiled for; by default that")
       ->check(CLI::Range(1, 4096))
       ->default_str("");
+  command
+      .add_option_function<std::vector<std::string>>(
+          "--tune",
+          [&given](const std::vector<std::string> &texts) {
+            given.tuningFile = texts.empty() ? "" : texts.front();
+          },
+          "compute products and convolutions in the ways that were quickest "
+          "when they were measured, as for zc run")
+      ->expected(0, 1)
+      ->type_name("[FILE]");
   command
       .add_option("--local-ranks", given.localRanks,
                   "run all N ranks of an artifact as threads of one process")

@@ -240,6 +240,26 @@ std::unique_ptr<Primitive> search(const ConvolutionSpec &spec, bool anyFilter,
   return nullptr;
 }
 
+/// By one of zc's own ways, or as a product, where that is the way or the rule
+/// says so; else null.
+std::unique_ptr<Primitive> createOtherThanLibrary(const ConvolutionSpec &spec,
+                                                  uint64_t workspaceBytes,
+                                                  Way way) {
+  const bool byRule = way == Way::Rule;
+  std::unique_ptr<Primitive> kernel;
+  if (byRule)
+    kernel = createPointwiseConvolution(spec, workspaceBytes, way);
+  else if (way == Way::TileProduct || way == Way::LibraryProduct)
+    kernel = createPointwiseConvolution(spec, workspaceBytes,
+                                        way == Way::TileProduct ? Way::Tiles
+                                                                : Way::Library);
+  if (!kernel && (byRule || way == Way::Tiles))
+    kernel = createFilterGradient(spec, workspaceBytes, byRule);
+  if (!kernel && (byRule ? !computesByVectors() : way == Way::Tiles))
+    kernel = createTileConvolution(spec, workspaceBytes);
+  return kernel;
+}
+
 std::string describeFailure(const ConvolutionSpec &spec,
                             const std::string &reason) {
   return "oneDNN: convolution of source " + print(spec.source) + ", filter " +
@@ -275,14 +295,16 @@ bool onednn::computesByVectors() {
 
 std::unique_ptr<Primitive> createConvolution(const ConvolutionSpec &spec,
                                              uint64_t workspaceBytes,
-                                             std::string *error) noexcept try {
-  if (auto kernel = createPointwiseConvolution(spec, workspaceBytes))
+                                             std::string *error,
+                                             Way way) noexcept try {
+  if (auto kernel = createOtherThanLibrary(spec, workspaceBytes, way))
     return kernel;
-  if (auto kernel = createFilterGradient(spec, workspaceBytes))
-    return kernel;
-  if (!computesByVectors())
-    if (auto tiles = createTileConvolution(spec, workspaceBytes))
-      return tiles;
+  if (way != Way::Rule && way != Way::Library) {
+    *error = describeFailure(
+        spec, std::string("there is no way '") + nameOf(way) + "' within " +
+                  std::to_string(workspaceBytes) + " bytes of scratch memory");
+    return nullptr;
+  }
   uint64_t least = UINT64_MAX;
   for (bool anyFilter : {true, false})
     if (auto kernel = search(spec, anyFilter, workspaceBytes, least))

@@ -7,16 +7,18 @@
 
 namespace zc::kernels {
 
-/// A filter's gradient as a product by tiles, or null where that is not the
-/// way, needs more than `workspaceBytes`, or wants vectors that are not there.
+/// A filter's gradient as a product by tiles, or null where that cannot be,
+/// needs more than `workspaceBytes`, or wants vectors that are not there;
+/// `ifQuicker`: or where the rule says that the library is quicker.
 std::unique_ptr<Primitive> createFilterGradient(const ConvolutionSpec &spec,
-                                                uint64_t workspaceBytes);
+                                                uint64_t workspaceBytes,
+                                                bool ifQuicker);
 
-/// A convolution of one tap as a matmul, or null where it is none or its
-/// matmul needs more than `workspaceBytes`.
+/// A convolution of one tap as a matmul by that way, or null where it is none
+/// or its matmul needs more than `workspaceBytes`.
 std::unique_ptr<Primitive>
-createPointwiseConvolution(const ConvolutionSpec &spec,
-                           uint64_t workspaceBytes);
+createPointwiseConvolution(const ConvolutionSpec &spec, uint64_t workspaceBytes,
+                           Way way);
 
 /// Sizes, steps and pads of a convolution over two dims, as the structs that
 /// tiles are told by hold them.

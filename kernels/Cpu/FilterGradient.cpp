@@ -97,14 +97,15 @@ private:
 } // namespace
 
 std::unique_ptr<Primitive> createFilterGradient(const ConvolutionSpec &spec,
-                                                uint64_t workspaceBytes) {
+                                                uint64_t workspaceBytes,
+                                                bool ifQuicker) {
   InstructionSet set = widestInstructionSet();
-  bool isQuicker =
-      onednn::computesByVectors()
-          ? set != InstructionSet::Baseline && filterGradientByTiles(spec)
-          : isTiledFilterGradient(spec);
+  bool isOpen = isTiledFilterGradient(spec);
+  if (onednn::computesByVectors())
+    isOpen = set != InstructionSet::Baseline &&
+             (ifQuicker ? filterGradientByTiles(spec) : isOpen);
   // Fewer threads may need less.
-  for (int threads = isQuicker ? teamSize() : 0; threads > 0; --threads) {
+  for (int threads = isOpen ? teamSize() : 0; threads > 0; --threads) {
     auto kernel = std::make_unique<FilterGradient>(spec, set, threads);
     if (kernel->workspaceBytes() <= workspaceBytes)
       return kernel;

@@ -143,21 +143,34 @@ std::unique_ptr<Primitive> sliceRows(const MatmulSpec &spec, int64_t count,
       step * spec.c.strides[row] * elementBytes(spec.c.type));
 }
 
+bool isByTiles(const MatmulSpec &spec, Way way) {
+  if (way != Way::Rule)
+    return way == Way::Tiles;
+  return tilesMatmul(spec, processorKind(), teamSize()) || !computesByVectors();
+}
+
 } // namespace
 
 std::unique_ptr<Primitive> createMatmul(const MatmulSpec &spec,
                                         uint64_t workspaceBytes,
-                                        std::string *error) noexcept try {
+                                        std::string *error, Way way) noexcept
+    try {
   if (spec.precision != MatmulPrecision::Highest) {
     if (auto tiled = createTiledMatmul(spec, workspaceBytes))
       return tiled;
     MatmulSpec plain = spec;
     plain.precision = MatmulPrecision::Highest;
-    return createMatmul(plain, workspaceBytes, error);
+    return createMatmul(plain, workspaceBytes, error, way);
   }
-  if (tilesMatmul(spec, processorKind(), teamSize()) || !computesByVectors())
+  if (isByTiles(spec, way))
     if (auto tiled = createTiledMatmul(spec, workspaceBytes))
       return tiled;
+  if (way != Way::Rule && way != Way::Library) {
+    *error = describeFailure(
+        spec, std::string("there is no way '") + nameOf(way) + "' within " +
+                  std::to_string(workspaceBytes) + " bytes of scratch memory");
+    return nullptr;
+  }
   KeptOperations operations;
   Descriptor descriptor = describeMatmul(spec, operations);
   uint64_t least = descriptor.scratchpad_desc().get_size();

@@ -32,13 +32,13 @@ private:
 } // namespace
 
 std::unique_ptr<Primitive>
-createPointwiseConvolution(const ConvolutionSpec &spec,
-                           uint64_t workspaceBytes) {
+createPointwiseConvolution(const ConvolutionSpec &spec, uint64_t workspaceBytes,
+                           Way way) {
   std::optional<MatmulSpec> matmul = pointwiseProduct(spec);
   if (!matmul)
     return nullptr;
   std::string unused; // the library's convolution comes next
-  auto product = createMatmul(*matmul, workspaceBytes, &unused);
+  auto product = createMatmul(*matmul, workspaceBytes, &unused, way);
   if (!product)
     return nullptr;
   return std::make_unique<PointwiseConvolution>(

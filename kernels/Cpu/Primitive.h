@@ -8,6 +8,7 @@
 #include "kernels/Calls/GroupedMatmul.h"
 #include "kernels/Calls/Matmul.h"
 #include "kernels/Calls/Sparse.h"
+#include "kernels/Cpu/Ways.h"
 
 #include <memory>
 #include <string>
@@ -42,13 +43,16 @@ public:
 };
 
 /// Creates a kernel that keeps within `workspaceBytes` of scratch memory.
-/// Returns null and says why in `error` when the library has none.
+/// Returns null and says why in `error` when the library has none, or the way
+/// that is asked for is not open.
 std::unique_ptr<Primitive> createMatmul(const MatmulSpec &spec,
                                         uint64_t workspaceBytes,
-                                        std::string *error) noexcept;
+                                        std::string *error,
+                                        Way way = Way::Rule) noexcept;
 std::unique_ptr<Primitive> createConvolution(const ConvolutionSpec &spec,
                                              uint64_t workspaceBytes,
-                                             std::string *error) noexcept;
+                                             std::string *error,
+                                             Way way = Way::Rule) noexcept;
 std::unique_ptr<Primitive> createAttention(const AttentionSpec &spec,
                                            uint64_t workspaceBytes,
                                            std::string *error) noexcept;

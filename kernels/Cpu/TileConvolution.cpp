@@ -97,12 +97,16 @@ static bool isTiled(const ConvolutionSpec &spec) {
          isDenseChannelsLast(spec.destination) && isDense(spec.filter);
 }
 
+bool mayTileConvolution(const ConvolutionSpec &spec) {
+  if (spec.kind == ConvolutionKind::BackwardFilter || !isTiled(spec))
+    return false;
+  int result = spec.kind == ConvolutionKind::Forward ? 0 : 1;
+  return spec.filter.dims[result] % 16 == 0;
+}
+
 std::unique_ptr<Primitive> createTileConvolution(const ConvolutionSpec &spec,
                                                  uint64_t workspaceBytes) {
-  if (spec.kind == ConvolutionKind::BackwardFilter || !isTiled(spec))
-    return nullptr;
-  int result = spec.kind == ConvolutionKind::Forward ? 0 : 1;
-  if (spec.filter.dims[result] % 16 != 0)
+  if (!mayTileConvolution(spec))
     return nullptr;
   auto kernel = std::make_unique<TileConvolution>(spec);
   if (kernel->workspaceBytes() > workspaceBytes)

@@ -6,9 +6,12 @@
 
 namespace zc::kernels {
 
-/// A convolution or its image's gradient, or null where it is not of float32,
-/// of dense channels-last images without groups, whose results have channels
-/// in sixteens, or needs more than `workspaceBytes`.
+/// Whether it is a convolution or an image's gradient, of float32, of dense
+/// channels-last images without groups, whose results have channels in
+/// sixteens.
+bool mayTileConvolution(const ConvolutionSpec &spec);
+
+/// Null where tiles don't take it or it needs more than `workspaceBytes`.
 std::unique_ptr<Primitive> createTileConvolution(const ConvolutionSpec &spec,
                                                  uint64_t workspaceBytes);
 

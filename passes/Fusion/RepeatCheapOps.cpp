@@ -26,6 +26,9 @@ namespace {
 constexpr int64_t kLarge = 1 << 20;
 /// Ops from the tensor in memory to a value.
 constexpr unsigned kMostOps = 8;
+/// Ops from such a tensor to a sum of its rows: a conversion, a difference from
+/// the mean, a square.
+constexpr unsigned kMostOpsToSum = 3;
 
 bool isNarrowFloat(Value value) {
   return isNarrow(getElementTypeOrSelf(value.getType()));
@@ -230,16 +233,30 @@ private:
         break;
       origin = reshape.getInput();
     }
-    if (origin.hasOneUse() && origin.getDefiningOp())
+    if (origin.hasOneUse() && origin.getDefiningOp() &&
+        !isReadWidened(*origin.user_begin()))
       return false;
     Operation *producer = value.getDefiningOp();
     if (!isElementwise(producer))
       return !isMovedRead(producer);
     return llvm::any_of(producer->getUsers(), [](Operation *user) {
-      bool isSummed = isElementwise(user) &&
-                      llvm::all_of(user->getUsers(), isPlainReduction);
-      return !isElementwise(user) || isSummed;
+      return !isElementwise(user) || leadsToSum(user, kMostOpsToSum);
     });
+  }
+
+  /// Readers convert to 32 bits each for themselves.
+  static bool isReadWidened(Operation *user) {
+    return isa<ConvertOp>(user) && isNarrowFloat(user->getOperand(0)) &&
+           !user->hasOneUse();
+  }
+
+  /// Whether rows of the value are added up, as a norm does before it reads the
+  /// value again.
+  static bool leadsToSum(Operation *op, unsigned ops) {
+    return ops > 0 && isElementwise(op) &&
+           llvm::any_of(op->getUsers(), [&](Operation *user) {
+             return isPlainReduction(user) || leadsToSum(user, ops - 1);
+           });
   }
 };
 

@@ -170,11 +170,13 @@ Status ApiSession::prepare() {
 
 Status ApiSession::prepareTogether() {
   ZC_RETURN_IF_ERROR(agreeOn(Status(), numbersOfStep(), "seeds"));
-  // Memory is planned for all that the artifact can do.
-  ZC_RETURN_IF_ERROR(session->prepare(options.threads, options.seed, programs(),
-                                      options.offloadFolder,
-                                      evaluationPrograms(*session)));
+  ZC_RETURN_IF_ERROR(prepareMemory());
   tell(false, session->threadNote());
+  for (const std::string &note : session->tuning().notes)
+    tell(false, note);
+  for (const std::string &warning : session->tuning().warnings)
+    tell(true, warning);
+  state.ways = ways();
   theStates.emplace(executor());
   evaluator.emplace(executor());
   if (!checkTrains().ok() || (run && run->evaluatesOnly))
@@ -183,6 +185,20 @@ Status ApiSession::prepareTogether() {
   if (dataFeed && !dataArrive && !stepper->orders().overlap())
     dataFeed->readAhead(executor());
   return session->makeFirstCopies();
+}
+
+/// Calls are tuned where that was asked for, or a run goes on.
+Status ApiSession::prepareMemory() {
+  TuningOptions tuning;
+  tuning.measures = options.tuningFile.has_value();
+  tuning.file = options.tuningFile.value_or("");
+  tuning.kept = kept.value_or(ChosenWays());
+  ZC_RETURN_IF_ERROR(
+      agreeOn(Status(), {tuning.measures, kept.has_value()}, "wishes to tune"));
+  // Memory is planned for all that the artifact can do.
+  return session->prepare(options.threads, options.seed, programs(),
+                          options.offloadFolder, evaluationPrograms(*session),
+                          tuning.measures || kept ? &tuning : nullptr);
 }
 
 uint64_t ApiSession::memoryBytes() const {

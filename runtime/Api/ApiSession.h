@@ -29,9 +29,10 @@ struct ApiOptions {
   uint64_t seed = 0;
   int threads = 0; // 0: as many as planned and there are processors
   std::string offloadFolder;
-  ApiLog log;           // may be empty
-  ApiProgress progress; // may be empty
-  bool later = false;   // memory is not taken before prepare()
+  std::optional<std::string> tuningFile; // none: by rule; empty: the usual one
+  ApiLog log;                            // may be empty
+  ApiProgress progress;                  // may be empty
+  bool later = false;                    // memory is not taken before prepare()
   bool byLauncher = false;
   double timeout = 600;                  // seconds, for other ranks
   std::optional<zc_transport> transport; // the caller's ranks
@@ -66,6 +67,9 @@ public:
   static Result<std::unique_ptr<ApiSession>>
   openRun(const std::string &artifact, ApiOptions options, ApiRun run);
 
+  /// Before prepare(), on all ranks: a run goes on; the first rank's count.
+  void keepWays(ChosenWays ways) { kept = std::move(ways); }
+  const ChosenWays &ways() const { return session->tuning().ways; }
   /// Takes the memory, with all that must be there before a step.
   Status prepare();
   bool isPrepared() const { return theStates.has_value(); }
@@ -190,6 +194,8 @@ private:
   Status saveTogether(const std::string &folder, int64_t keep);
   Status resumeTogether(const std::string &path);
   Result<TrainState> loadState(const std::string &from);
+  Status takeWays(TrainState &saved);
+  Status prepareMemory();
   Status loadVersions(const std::string &path, WeightsReport &report);
   bool isOwn(const std::string &folder, int64_t latest) const;
   Status openFolder(const std::string &folder);
@@ -219,6 +225,7 @@ private:
   StepChecks checks;
   float rate = 1e-3f;
   TrainState state, theResumed;
+  std::optional<ChosenWays> kept; // none: nothing goes on as far as is known
   std::map<std::string, double> settings; // those that were set
   std::vector<int64_t> selected;          // samples of steps, from that one on
   int64_t selectedAt = 0;

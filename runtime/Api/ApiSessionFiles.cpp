@@ -100,6 +100,16 @@ Result<TrainState> ApiSession::loadState(const std::string &from) {
   return saved;
 }
 
+/// Calls go on in the ways of the run so far, and the others as this session
+/// has them.
+Status ApiSession::takeWays(TrainState &saved) {
+  if (saved.ways.empty() && !ways().empty() && state.step == 0)
+    tell(true, "--tune: the run so far computed by rule; from here on sums are "
+               "rounded in another order");
+  saved.ways.insert(ways().begin(), ways().end());
+  return session->takeWays(saved.ways);
+}
+
 Status ApiSession::resume(const std::string &path) {
   ZC_RETURN_IF_ERROR(enter());
   return together([&] { return resumeTogether(path); });
@@ -116,6 +126,7 @@ Status ApiSession::resumeTogether(const std::string &path) {
                            .status());
   Result<TrainState> saved = loadState(*from);
   ZC_RETURN_IF_ERROR(world.agree(saved.status()));
+  ZC_RETURN_IF_ERROR(world.agree(takeWays(*saved)));
   state = std::move(*saved);
   selected.clear();
   ready = nullptr;

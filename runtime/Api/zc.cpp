@@ -93,6 +93,8 @@ ApiOptions optionsFrom(const zc_open_options *given) {
   options.seed = all.seed;
   options.threads = all.threads;
   options.offloadFolder = all.offload_dir ? all.offload_dir : "";
+  if (all.tune)
+    options.tuningFile = all.tune;
   options.byLauncher = all.launcher != 0;
   options.later = all.later != 0;
   if (all.progress)

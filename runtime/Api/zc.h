@@ -50,7 +50,7 @@
 #include <zc_types.h>
 
 #define ZC_API_MAJOR 1
-#define ZC_API_MINOR 3
+#define ZC_API_MINOR 4
 
 #ifdef __cplusplus
 extern "C" {

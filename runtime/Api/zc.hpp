@@ -79,6 +79,8 @@ struct Options {
   uint64_t seed = 0;
   int threads = 0;
   std::string offloadDir;
+  /// As --tune FILE; empty: the usual file; none: by rule.
+  std::optional<std::string> tune;
   /// Gets messages for people; must not throw.
   std::function<void(zc_log_level, const std::string &)> log;
   /// One of the ranks that a launcher has started, or of the application's.
@@ -109,6 +111,7 @@ public:
     if (options.transport)
       given.transport = &*options.transport;
     given.later = options.later;
+    given.tune = options.tune ? options.tune->c_str() : nullptr;
     if (callbacks->log) {
       given.log = &Session::tell;
       given.log_context = callbacks.get();

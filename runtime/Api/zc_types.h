@@ -97,10 +97,16 @@ typedef struct zc_open_options {
                   * checked, and memory is taken by zc_prepare() */
   zc_progress_callback progress; /* NULL: nobody asks */
   void *progress_context;
+  /* Since version 1.4: */
+  const char *tune; /* as --tune FILE; "": the usual file; NULL: by rule. All
+                     * ranks give one, or none does */
 } zc_open_options;
 
 #define ZC_OPEN_OPTIONS_INIT                                                   \
-  { sizeof(zc_open_options), 0, 0, NULL, NULL, NULL, 0, 0, NULL, 0, NULL, NULL }
+  {                                                                            \
+    sizeof(zc_open_options), 0, 0, NULL, NULL, NULL, 0, 0, NULL, 0, NULL,      \
+        NULL, NULL                                                             \
+  }
 
 typedef enum zc_type {
   ZC_FLOAT32 = 1,

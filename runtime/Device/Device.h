@@ -8,9 +8,11 @@
 #include "kernels/Calls/Calls.h"
 #include "runtime/Base/Status.h"
 
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -53,6 +55,19 @@ using Launch = LaunchOf<kernels::AllCalls>::Type;
 class Executable {
 public:
   virtual ~Executable() = default;
+
+  /// How a call with several ways is computed, and why so, for people: "tiles,
+  /// measured". Empty: there was no choice.
+  virtual std::string way() const { return ""; }
+};
+
+/// The ways of calls, by the keys that a device gives them.
+using ChosenWays = std::map<std::string, std::string>;
+
+/// The ways of one call, measured.
+struct MeasuredWays {
+  std::string quickest;
+  std::vector<std::pair<std::string, double>> seconds; // by way, in turn
 };
 
 /// A device's peak rates; 0 where one is not known.
@@ -122,6 +137,19 @@ public:
 
   /// Loads the one code object whose kernels later launches name.
   virtual Status loadCode(const CodeImage &image) = 0;
+
+  /// Names a call that the device may compute in several ways, which round each
+  /// in its own order, and the machine that it runs on: equal keys are computed
+  /// alike. Its addresses don't matter. Empty: there is one way.
+  virtual std::string keyOfWays(const Launch &) const { return ""; }
+  /// Measures the ways of such a call in memory of its own, for about
+  /// `seconds`.
+  virtual Result<MeasuredWays> measureWays(const Launch &, double) {
+    return Status(StatusCode::Unsupported, "this device has one way of each");
+  }
+  /// From now on prepare() takes these ways. A call that is not among them, or
+  /// whose way is not known or open here, is computed by rule.
+  virtual void setWays(const ChosenWays &) {}
 
   virtual Result<std::unique_ptr<Executable>> prepare(const Launch &launch) = 0;
   virtual Status launch(Executable &executable, StreamId stream) = 0;

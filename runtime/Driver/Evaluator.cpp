@@ -49,6 +49,7 @@ Result<RunSession> openSession(const EvalOptions &options, const Rank &rank,
   given.seed = options.seed;
   given.threads = options.threads;
   given.offloadFolder = options.offloadFolder;
+  given.tuningFile = options.tuningFile;
   given.log = [&](bool isWarning, const std::string &text) {
     if (isWarning && rank.world.isFirst())
       logWarning(text);
@@ -131,6 +132,7 @@ Status Evaluation::compareOptions() const {
   alike.addGiven("--checkpoint", options.checkpoint);
   alike.add("--ema", options.averages ? "on" : "off");
   alike.add("--seed", std::to_string(options.seed));
+  alike.add("--tune", options.tuningFile ? "on" : "off");
   return alike.compare(world);
 }
 
@@ -250,6 +252,7 @@ static Result<int> evaluateMetrics(const EvalOptions &options,
   alike.addGiven("--checkpoint", options.checkpoint);
   alike.add("--ema", options.averages ? "on" : "off");
   alike.add("--seed", std::to_string(options.seed));
+  alike.add("--tune", options.tuningFile ? "on" : "off");
   ZC_RETURN_IF_ERROR(alike.compare(world));
   ZC_RETURN_IF_ERROR(session.inside().agreeOnData());
   const Notes ofSamples = notes;

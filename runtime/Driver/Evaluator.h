@@ -6,6 +6,7 @@
 #include "runtime/Driver/Launch.h"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@ struct EvalOptions {
   bool averages = false;  // the checkpoint's moving averages of them
   uint64_t seed = 0;      // of weights that a run draws
   int threads = 0;
+  std::optional<std::string> tuningFile; // none: by rule; empty: the usual one
   std::string offloadFolder; // for what is offloaded; empty: $TMPDIR, /var/tmp
 };
 

@@ -35,9 +35,13 @@ void Profile::ran(const plan::Program &program,
                   Clock::time_point end) {
   double seconds = std::chrono::duration<double>(end - begin).count();
   const bool evaluates = program.name().rfind("eval", 0) == 0;
+  std::string name =
+      std::string(kindOf(instruction)) + " " + operatorsOf(instruction);
+  if (auto way = ways.find(&instruction); way != ways.end())
+    name += " (" + way->second + ")";
   Row &row =
       rows[{evaluates ? kEvaluation : nameOf(phaseOf(program, instruction)),
-            std::string(kindOf(instruction)) + " " + operatorsOf(instruction)}];
+            std::move(name)}];
   ++row.count;
   row.seconds += seconds;
   auto [fastest, isNew] = row.fastest.try_emplace(&instruction, seconds);

@@ -25,6 +25,11 @@ public:
   /// run's own products.
   void addLimits(const DeviceLimits &measured);
 
+  /// Instructions of other ways are told apart.
+  void setWays(std::map<const plan::Instruction *, std::string> ofCalls) {
+    ways = std::move(ofCalls);
+  }
+
   void ran(const plan::Program &program, const plan::Instruction &instruction,
            Clock::time_point begin, Clock::time_point end) override;
   void called(const plan::Program &, const plan::Call &, Clock::time_point,
@@ -56,6 +61,7 @@ private:
 
   DeviceLimits limits;
   std::map<Key, Row> rows;
+  std::map<const plan::Instruction *, std::string> ways; // of some
   std::map<const plan::Instruction *, StepPhase> phases; // of seen programs
 };
 

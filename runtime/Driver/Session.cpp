@@ -58,10 +58,19 @@ Result<std::unique_ptr<Session>> Session::open(const Rank &rank,
 Status Session::prepare(int threads, uint64_t seed,
                         const std::vector<std::string> &programs,
                         const std::string &offloadFolder,
-                        const std::vector<std::string> &besides) {
+                        const std::vector<std::string> &besides,
+                        const TuningOptions *tuning) {
   ZC_ASSIGN_OR_RETURN(Rank::Share share, rank.share());
-  ZC_RETURN_IF_ERROR(rank.world.agree(
-      openDeviceAndExecutor(threads, share, programs, offloadFolder, besides)));
+  ZC_RETURN_IF_ERROR(rank.world.agree(openDevice(threads, share)));
+  if (tuning) {
+    ZC_ASSIGN_OR_RETURN(theTuning, tuneCalls(rank.world, *device, *theArtifact,
+                                             programs, *tuning));
+    device->setWays(theTuning.ways);
+  }
+  auto made = Executor::prepare(*device, *theArtifact, programs, &rank.world,
+                                offloadFolder, besides, share.threads.count);
+  ZC_RETURN_IF_ERROR(rank.world.agree(made.status()));
+  theExecutor = std::move(*made);
   ZC_RETURN_IF_ERROR(theExecutor->connect());
   ZC_RETURN_IF_ERROR(writeSeed(seed));
   return theExecutor->initialise();
@@ -84,10 +93,7 @@ static Result<bool> keepsCopies(const plan::Manifest &manifest) {
   return mesh.ranks() > mesh.groupSize(dp);
 }
 
-Status Session::openDeviceAndExecutor(int threads, const Rank::Share &share,
-                                      const std::vector<std::string> &programs,
-                                      const std::string &offloadFolder,
-                                      const std::vector<std::string> &besides) {
+Status Session::openDevice(int threads, const Rank::Share &share) {
   const plan::Target &target = theArtifact->manifest().target();
   int planned = static_cast<int>(target.threads());
   if (threads > planned)
@@ -105,11 +111,16 @@ Status Session::openDeviceAndExecutor(int threads, const Rank::Share &share,
   ZC_ASSIGN_OR_RETURN(options.alike, keepsCopies(theArtifact->manifest()));
   options.tf32 = target.matmul_precision() == "tf32";
   options.matmulPrecision = cpuPrecision(target.matmul_precision());
-  ZC_ASSIGN_OR_RETURN(device, openDevice(target.device(), options));
-  ZC_ASSIGN_OR_RETURN(theExecutor,
-                      Executor::prepare(*device, *theArtifact, programs,
-                                        &rank.world, offloadFolder, besides,
-                                        share.threads.count));
+  ZC_ASSIGN_OR_RETURN(device, zc::openDevice(target.device(), options));
+  return Status();
+}
+
+Status Session::takeWays(const ChosenWays &ways) {
+  if (ways == theTuning.ways)
+    return Status();
+  device->setWays(ways);
+  ZC_RETURN_IF_ERROR(theExecutor->prepareCallsAgain());
+  theTuning.ways = ways;
   return Status();
 }
 

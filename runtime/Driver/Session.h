@@ -4,6 +4,7 @@
 #define ZC_RUNTIME_DRIVER_SESSION_H
 
 #include "runtime/Driver/Launch.h"
+#include "runtime/Driver/Tuning.h"
 #include "runtime/Exec/Executor.h"
 
 namespace zc {
@@ -24,11 +25,17 @@ public:
   /// Opens the device and prepares and initialises the named programs; random
   /// numbers, now or later, come from `seed`. `threads` 0: as many as the
   /// artifact and the machine allow. `offloadFolder` and `besides` as in
-  /// Executor::prepare.
+  /// Executor::prepare. `tuning`: null on all ranks, or on none.
   Status prepare(int threads, uint64_t seed,
                  const std::vector<std::string> &programs,
                  const std::string &offloadFolder = "",
-                 const std::vector<std::string> &besides = {});
+                 const std::vector<std::string> &besides = {},
+                 const TuningOptions *tuning = nullptr);
+
+  /// The ways of calls that were chosen, and what to tell of them.
+  const Tuning &tuning() const { return theTuning; }
+  /// From now on calls are computed in these ways, those of a run that goes on.
+  Status takeWays(const ChosenWays &ways);
 
   /// Makes the parameters' 16-bit copies, where the artifact has such: after
   /// parameters were read. The program kCopyProgram must be prepared then.
@@ -53,10 +60,7 @@ private:
   Session(const Rank &rank, std::shared_ptr<const Artifact> artifact)
       : rank(rank), theArtifact(std::move(artifact)),
         theOrders(ordersOf(*theArtifact)) {}
-  Status openDeviceAndExecutor(int threads, const Rank::Share &share,
-                               const std::vector<std::string> &programs,
-                               const std::string &offloadFolder,
-                               const std::vector<std::string> &besides);
+  Status openDevice(int threads, const Rank::Share &share);
 
   Rank rank;
   std::shared_ptr<const Artifact> theArtifact;
@@ -64,6 +68,7 @@ private:
   std::unique_ptr<Device> device;
   std::unique_ptr<Executor> theExecutor;
   std::string theThreadNote;
+  Tuning theTuning;
 };
 
 } // namespace zc

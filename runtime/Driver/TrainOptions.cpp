@@ -45,6 +45,7 @@ Alike listAlike(const TrainOptions &options, const DataFile &data,
   alike.add("--patience", std::to_string(options.patience));
   alike.add("--resume", options.checkpoint.resume ? "on" : "off");
   alike.addGiven("--checkpoint", options.checkpoint.place);
+  alike.add("--tune", options.tuningFile ? "on" : "off");
   alike.addGiven("--trace", options.trace);
   alike.add("--trace-steps",
             strCat(options.traceSteps.first, ":", options.traceSteps.last));

@@ -46,6 +46,7 @@ struct TrainOptions {
   bool profile = false;
   std::string offloadFolder; // for what is offloaded; empty: $TMPDIR, /var/tmp
   int threads = 0;
+  std::optional<std::string> tuningFile; // none: by rule; empty: the usual one
   NamedTexts record; // what checkpoints remember of the options
 };
 

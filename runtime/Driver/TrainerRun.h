@@ -90,6 +90,7 @@ private:
     return checkpoints.isResumed() || replicas.isResumed();
   }
   Result<std::string> findStart();
+  Status keepWays();
   Status saveLast();
   Status measureLimits();
   void summarize();

@@ -42,6 +42,7 @@ Status Trainer::openSession() {
   given.seed = options.seed.value_or(state.seed);
   given.threads = options.threads;
   given.offloadFolder = options.offloadFolder;
+  given.tuningFile = options.tuningFile;
   given.log = [this](bool isWarning, const std::string &text) {
     hear(isWarning, text);
   };
@@ -77,6 +78,8 @@ Status Trainer::prepare() {
   if (!replicas.isOff())
     ZC_RETURN_IF_ERROR(checkOneHost(world));
   ZC_RETURN_IF_ERROR(inside().agreeOnData());
+  if (isResumed())
+    ZC_RETURN_IF_ERROR(world.agree(keepWays()));
   ZC_RETURN_IF_ERROR(prepareSession());
   state.batch = inside().data()->batch();
   state.samples = zc_sample_count(handle());
@@ -97,6 +100,7 @@ Status Trainer::prepare() {
     if (!settings.count(name))
       eraseText(state.options, name);
   state.compiled = describeCompiled(artifact().manifest());
+  state.ways = inside().ways();
   best = checkpoints.isResumed()
              ? BestSoFar::read(checkpoints.folder(), bestMetric(), state.step)
              : BestSoFar{bestMetric()};
@@ -238,8 +242,10 @@ Status Trainer::openOutputs() {
         trace, Trace::open(options.trace, executor(), options.traceSteps));
     inside().runner().addObserver(*trace);
   }
-  if (options.profile)
+  if (options.profile) {
+    profile.setWays(executor().ways());
     inside().runner().addObserver(profile);
+  }
   return Status();
 }
 
@@ -309,6 +315,19 @@ Result<std::string> Trainer::findStart() {
   if (checkpoints.isResumed() && !isCopyNewer)
     return checkpoints.findStart();
   return replicas.findStart();
+}
+
+/// Calls must be made ready in the ways of the run so far, which the first rank
+/// tells the others.
+Status Trainer::keepWays() {
+  ChosenWays ways;
+  if (world.isFirst()) {
+    ZC_ASSIGN_OR_RETURN(const std::string from, findStart());
+    ZC_ASSIGN_OR_RETURN(const TrainState saved, readTrainState(from));
+    ways = saved.ways;
+  }
+  inside().keepWays(std::move(ways));
+  return Status();
 }
 
 Status Trainer::resume() {

@@ -486,6 +486,26 @@ Status Executor::startCaptured(Prepared &program) {
   return device.launch(*program.whole, kMainStream);
 }
 
+Status Executor::prepareCallsAgain() {
+  for (Prepared &each : prepared) {
+    const AddressMap map = addressesOf(*each.program, each.slots, each.newest);
+    for (Step &step : each.steps)
+      if (step.instruction->has_library())
+        ZC_RETURN_IF_ERROR(prepareStep(*each.program, map, step));
+    each.whole.reset();
+  }
+  return Status();
+}
+
+std::map<const plan::Instruction *, std::string> Executor::ways() const {
+  std::map<const plan::Instruction *, std::string> all;
+  for (const Prepared &each : prepared)
+    for (const Step &step : each.steps)
+      if (step.executable && !step.executable->way().empty())
+        all[step.instruction] = step.executable->way();
+  return all;
+}
+
 Executor::Prepared &Executor::findPrepared(const plan::Program &program,
                                            const Slots &slots) {
   auto found =

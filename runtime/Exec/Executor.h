@@ -74,6 +74,10 @@ public:
 
   /// The device's peak rates, measured now.
   Result<DeviceLimits> measureLimits() { return device.measureLimits(); }
+  /// Prepares library calls anew, after the device was told other ways.
+  Status prepareCallsAgain();
+  /// How calls with several ways are computed; see Executable::way().
+  std::map<const plan::Instruction *, std::string> ways() const;
 
   /// Tells `observer` of every instruction from now on, waiting for each to
   /// end.
@@ -102,7 +106,6 @@ public:
   MessageLines *deviceLines() { return lines.get(); }
   /// Counts bytes that this rank sends in a message.
   void countSent(uint64_t bytes) { sentInMessages += bytes; }
-
   /// Whether the program's inputs can be copied to the device while it runs.
   bool isFedAhead(const plan::Program &program) const {
     return feed && feed->program() == &program;
@@ -116,9 +119,7 @@ public:
   /// Every input of the program that is fed ahead becomes what was last written
   /// ahead, for the runs with these slots that are started from now on.
   Status takeFed(const Slots &slots = {}) { return feed->take(slots); }
-
-  /// Whether states are in the host's own memory; if not, reading and writing
-  /// them by large pieces is quicker.
+  /// Whether states are the host's; if not, large pieces of them are quicker.
   bool hostReadsMemory() const { return device.hostReadsMemory(); }
 
   /// Copies `bytes` bytes of a state, from its byte `offset` on; of one with
@@ -139,9 +140,8 @@ public:
   uint64_t sentBytes() const {
     return collectives.sentBytes() + sentOnDevice + sentInMessages;
   }
-  /// All of the device's memory that was asked for: the persistent region, the
-  /// transient one, that of micro-batches in flight, and the batch that is fed
-  /// ahead.
+  /// All of the device's memory that was asked for, that of micro-batches in
+  /// flight and of the batch that is fed ahead included.
   uint64_t arenaBytes() const { return arena.bytes(); }
 
 private:

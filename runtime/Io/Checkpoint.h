@@ -33,6 +33,7 @@ struct TrainState {
   int64_t samples = 0;
   NamedTexts options;  // of `zc run`, which a resumed run takes over
   NamedTexts compiled; // what the artifact computes with: loss, optimizer, ...
+  ChosenWays ways;     // of calls that can be computed in several
   /// Set when a read state lacks the tensors that each rank keeps for itself,
   /// as ranks now divide the step otherwise; they begin at zeros.
   bool isPartial = false;

@@ -279,6 +279,8 @@ Result<TrainState> parseTrainState(const std::string &path, const Json &json) {
   state.samples = json["samples"].get<int64_t>();
   state.options = textsFromJson(json.value("options", Json()));
   state.compiled = textsFromJson(json.value("compiled", Json()));
+  for (auto &[key, way] : textsFromJson(json.value("ways", Json())))
+    state.ways.emplace(std::move(key), std::move(way));
   return state;
 }
 

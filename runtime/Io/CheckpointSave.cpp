@@ -116,7 +116,7 @@ Result<Json> collectScalars(Executor &executor) {
 
 std::string describeTrainState(const plan::Manifest &manifest,
                                const TrainState &state, const Json &scalars) {
-  return seal({{"format", kFormat},
+  Json json = {{"format", kFormat},
                {"zc_version", manifest.zc_version()},
                {"model", manifest.model_name()},
                {"step", state.step},
@@ -126,7 +126,10 @@ std::string describeTrainState(const plan::Manifest &manifest,
                {"samples", state.samples},
                {"options", textsToJson(state.options)},
                {"compiled", textsToJson(state.compiled)},
-               {"scalars", scalars}});
+               {"scalars", scalars}};
+  if (!state.ways.empty())
+    json["ways"] = textsToJson({state.ways.begin(), state.ways.end()});
+  return seal(std::move(json));
 }
 
 /// The first rank's folder, for all.

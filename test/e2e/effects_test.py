@@ -21,7 +21,7 @@ RUN_ALWAYS = {
     "--checkpoint", "--data", "--eval-data", "--init-from", "--local-ranks",
     "--log", "--lr", "--lr-schedule", "--max-time", "--offload-dir", "--profile",
     "--quiet", "--sandbox", "--seed", "--steps", "--tensorboard", "--threads", "--timeout", "--trace",
-    "--trust", "--no-shuffle", "--help"}
+    "--trust", "--tune", "--no-shuffle", "--help"}
 
 LOSS = ["--loss", "softmax-cross-entropy"]
 MSE = ["--loss", "mse"]

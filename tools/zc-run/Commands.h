@@ -39,6 +39,10 @@ std::string checkPositive(const std::string &text);
 /// Options of both commands.
 void addRankOptions(CLI::App &app, LaunchOptions &options);
 void addMachineOptions(CLI::App &app, int &threads, std::string &folder);
+/// `file`: empty where the option is given without one.
+void addTuneOption(CLI::App &app, std::optional<std::string> &file);
+/// Throws where it is given beside --sandbox.
+void checkTune(const CLI::App &app);
 void addTokenBitsOption(CLI::App &app, int &bits);
 void addMetricsOption(CLI::App &app, std::vector<std::string> &metrics);
 

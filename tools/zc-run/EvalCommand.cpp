@@ -55,12 +55,14 @@ void addOptions(CLI::App &app, EvalArguments &given) {
       ->capture_default_str()
       ->check(checkSeed);
   addMachineOptions(app, options.threads, options.offloadFolder);
+  addTuneOption(app, options.tuningFile);
   addRankOptions(app, given.ranks);
   addTrustOptions(app, given.ranks, given.isShut);
 }
 
 /// Either outputs of the forward, or loss and metrics over samples.
 void checkTogether(const CLI::App &app, const EvalArguments &given) {
+  checkTune(app);
   const bool metrics = !given.options.data.empty();
   // A model may have no inputs.
   const bool forward =

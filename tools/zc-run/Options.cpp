@@ -79,6 +79,35 @@ void addMachineOptions(CLI::App &app, int &threads, std::string &folder) {
       ->group("Machine");
 }
 
+void addTuneOption(CLI::App &app, std::optional<std::string> &file) {
+  app.add_option_function<std::vector<std::string>>(
+         "--tune",
+         [&](const std::vector<std::string> &texts) {
+           file = texts.empty() ? "" : texts.front();
+           const std::string ending = ".zca";
+           if (file->size() > ending.size() &&
+               file->substr(file->size() - ending.size()) == ending)
+             throw CLI::ValidationError(
+                 "--tune", "takes '" + *file +
+                               "' for its FILE; name the "
+                               "artifact first, or give --tune FILE");
+         },
+         "compute each product and convolution in the way that was quickest "
+         "when it was measured on this machine, for seconds in all, as FILE "
+         "says from then on; checkpoints keep the choice [by rule; FILE: "
+         "$XDG_CACHE_HOME/zc/tune.json, or ~/.cache/zc/tune.json]")
+      ->expected(0, 1)
+      ->type_name("[FILE]")
+      ->group("Machine");
+}
+
+void checkTune(const CLI::App &app) {
+  if (app.count("--sandbox") && app.count("--tune"))
+    throw CLI::ValidationError(
+        "--tune", "does not go with --sandbox: the tuning file is renamed into "
+                  "its folder, which stays shut");
+}
+
 void addTokenBitsOption(CLI::App &app, int &bits) {
   app.add_option("--token-bits", bits,
                  "16 or 32: how wide tokens are in .bin files without a header "

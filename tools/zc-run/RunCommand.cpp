@@ -326,6 +326,7 @@ void check(CLI::App &app, TrainOptions &options) {
     throw CLI::RequiredError("--steps or --epochs");
   checkTogether(app, options);
   checkStream(app, options);
+  checkTune(app);
   if (app.count("--sandbox") && !options.trace.empty())
     throw CLI::ValidationError("--trace", "does not go with --sandbox: it is "
                                           "renamed into its folder at the end, "
@@ -365,6 +366,7 @@ static void addOptions(CLI::App &app, RunArguments &given) {
       ->type_name("S")
       ->group("Machine");
   addMachineOptions(app, options.threads, options.offloadFolder);
+  addTuneOption(app, options.tuningFile);
   addRankOptions(app, given.ranks);
   addTrustOptions(app, given.ranks, given.isShut);
 }

@@ -1,29 +1,17 @@
 #include "runtime/Device/Cpu/CpuDevice.h"
+#include "runtime/Device/Cpu/CallWays.h"
 #include "runtime/Device/Cpu/Executables.h"
 #include "runtime/Device/Cpu/Features.h"
 #include "runtime/Device/Cpu/Limits.h"
 #include "runtime/Device/Cpu/OffloadFile.h"
+#include "runtime/Device/Cpu/Pages.h"
 
 #include <algorithm>
 #include <cstring>
 #include <mutex>
-#include <sys/mman.h>
-#include <unistd.h>
 
 namespace zc::cpu {
 namespace {
-
-constexpr uint64_t kHugePage = 2u << 20;
-
-/// 4 KiB; on boards with ARM processors also 16 or 64.
-uint64_t pageBytes() {
-  static const uint64_t bytes = uint64_t(::sysconf(_SC_PAGESIZE));
-  return bytes;
-}
-
-uint64_t roundUp(uint64_t value, uint64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
 
 class CpuDevice final : public Device {
 public:
@@ -57,7 +45,9 @@ public:
     return cpu::measureLimits(threads);
   }
 
-  Result<void *> allocate(uint64_t bytes) override;
+  Result<void *> allocate(uint64_t bytes) override {
+    return allocatePages(bytes);
+  }
   Result<void *> allocateOffloaded(uint64_t bytes,
                                    const std::string &folder) override {
     assert(!offloaded && "one region is offloaded");
@@ -68,7 +58,7 @@ public:
     if (isOffloaded(address))
       offloaded.reset();
     else
-      ::munmap(address, roundUp(bytes, pageBytes()));
+      releasePages(address, bytes);
   }
 
   Status
@@ -83,6 +73,15 @@ public:
     ZC_ASSIGN_OR_RETURN(code, CodeObject::load(image));
     return Status();
   }
+
+  std::string keyOfWays(const Launch &launch) const override {
+    return cpu::keyOfWays(launch, threads, matmulPrecision);
+  }
+  Result<MeasuredWays> measureWays(const Launch &launch,
+                                   double seconds) override {
+    return cpu::measureWays(launch, seconds, matmulPrecision);
+  }
+  void setWays(const ChosenWays &chosen) override { ways = chosen; }
 
   Result<std::unique_ptr<Executable>> prepare(const Launch &launch) override;
 
@@ -121,6 +120,12 @@ private:
                                                                : nullptr);
   }
   template <typename Call> ExecutableResult make(const Call &call) {
+    const kernels::Way way = ways.empty()
+                                 ? kernels::Way::Rule
+                                 : chosenWay(ways, keyOfWays(Launch(call)));
+    if (way != kernels::Way::Rule)
+      if (auto made = makeCall(call, matmulPrecision, {way, true}); made.ok())
+        return made;
     return makeCall(call, matmulPrecision);
   }
 
@@ -130,32 +135,11 @@ private:
 
   int threads;
   kernels::MatmulPrecision matmulPrecision;
+  ChosenWays ways;                        // empty: all by rule
   std::unique_ptr<OffloadFile> offloaded; // none: nothing is
   EventId events = 0;
   std::unique_ptr<CodeObject> code;
 };
-
-/// Fresh pages are zero, exactly as many as asked for; large regions begin at a
-/// huge page so that the system can back them with such.
-Result<void *> CpuDevice::allocate(uint64_t bytes) {
-  uint64_t size = roundUp(bytes, pageBytes());
-  uint64_t slack = size >= kHugePage ? kHugePage : 0;
-  void *mapped = ::mmap(nullptr, size + slack, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (mapped == MAP_FAILED)
-    return errnoError(strCat("cannot allocate ", bytes, " bytes"));
-  if (!slack)
-    return mapped;
-  char *begin = static_cast<char *>(mapped);
-  char *aligned = reinterpret_cast<char *>(
-      roundUp(reinterpret_cast<uintptr_t>(begin), kHugePage));
-  if (aligned > begin)
-    ::munmap(begin, aligned - begin);
-  if (uint64_t tail = begin + slack - aligned)
-    ::munmap(aligned + size, tail);
-  ::madvise(aligned, size, MADV_HUGEPAGE);
-  return static_cast<void *>(aligned);
-}
 
 Result<std::unique_ptr<Executable>> CpuDevice::prepare(const Launch &launch) {
   // Ranks that are threads of one process share the library's cache.

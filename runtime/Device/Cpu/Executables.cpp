@@ -33,9 +33,9 @@ class PrimitiveExecutable final : public CpuExecutable {
 public:
   PrimitiveExecutable(std::unique_ptr<kernels::Primitive> primitive,
                       std::vector<void *> operands, void *workspace,
-                      const kernels::WorkHint &hint)
+                      const kernels::WorkHint &hint, std::string theWay)
       : primitive(std::move(primitive)), operands(std::move(operands)),
-        workspace(workspace), hint(hint) {}
+        workspace(workspace), hint(hint), theWay(std::move(theWay)) {}
 
   Status run() override {
     kernels::HintedWork hinted(hint);
@@ -46,11 +46,14 @@ public:
     return Status();
   }
 
+  std::string way() const override { return theWay; }
+
 private:
   std::unique_ptr<kernels::Primitive> primitive;
   std::vector<void *> operands;
   void *workspace;
   kernels::WorkHint hint;
+  std::string theWay;
 };
 
 class CopyExecutable final : public CpuExecutable {
@@ -72,10 +75,21 @@ private:
   const OffloadFile *file; // that one side lies in; null: neither does
 };
 
-/// `create` makes the primitive for the calling thread's team.
+/// "tiles by rule", "library-product, measured".
+std::string describeWay(const CallWay &way, const kernels::Primitive &made) {
+  if (way.isMeasured)
+    return strCat(nameOf(way.way), ", measured");
+  const bool isTiles = made.implementation().rfind("tiles", 0) == 0;
+  return strCat(nameOf(isTiles ? kernels::Way::Tiles : kernels::Way::Library),
+                " by rule");
+}
+
+/// `create` makes the primitive for the calling thread's team; `way`: null
+/// where a call has but one.
 template <typename Spec, typename Create>
 ExecutableResult makePrimitive(const Spec &spec, const Create &create,
-                               std::vector<void *> operands, void *workspace) {
+                               std::vector<void *> operands, void *workspace,
+                               const CallWay *way = nullptr) {
   std::string error;
   std::unique_ptr<kernels::Primitive> primitive = create(&error);
   kernels::WorkHint hint;
@@ -88,8 +102,10 @@ ExecutableResult makePrimitive(const Spec &spec, const Create &create,
   }
   if (!primitive)
     return Status(StatusCode::ResourceExhausted, error);
+  std::string described = way ? describeWay(*way, *primitive) : "";
   return std::unique_ptr<Executable>(std::make_unique<PrimitiveExecutable>(
-      std::move(primitive), std::move(operands), workspace, hint));
+      std::move(primitive), std::move(operands), workspace, hint,
+      std::move(described)));
 }
 
 } // namespace
@@ -105,7 +121,8 @@ ExecutableResult makeKernel(const KernelLaunch &launch, const CodeObject *code,
 }
 
 ExecutableResult makeCall(const kernels::MatmulLaunch &launch,
-                          kernels::MatmulPrecision precision) {
+                          kernels::MatmulPrecision precision,
+                          const CallWay &way) {
   if (!launch.spec.epilogue.isEmpty())
     return makeError(StatusCode::Unsupported,
                      "a product with an epilogue is "
@@ -115,24 +132,26 @@ ExecutableResult makeCall(const kernels::MatmulLaunch &launch,
   return makePrimitive(
       spec,
       [&](std::string *error) {
-        return kernels::createMatmul(spec, launch.workspaceBytes, error);
+        return kernels::createMatmul(spec, launch.workspaceBytes, error,
+                                     way.way);
       },
-      {launch.a, launch.b, launch.c}, launch.workspace);
+      {launch.a, launch.b, launch.c}, launch.workspace, &way);
 }
 
 ExecutableResult makeCall(const kernels::ConvolutionLaunch &launch,
-                          kernels::MatmulPrecision) {
+                          kernels::MatmulPrecision, const CallWay &way) {
   return makePrimitive(
       launch.spec,
       [&](std::string *error) {
         return kernels::createConvolution(launch.spec, launch.workspaceBytes,
-                                          error);
+                                          error, way.way);
       },
-      {launch.source, launch.filter, launch.destination}, launch.workspace);
+      {launch.source, launch.filter, launch.destination}, launch.workspace,
+      &way);
 }
 
 ExecutableResult makeCall(const kernels::AttentionLaunch &launch,
-                          kernels::MatmulPrecision) {
+                          kernels::MatmulPrecision, const CallWay &) {
   if (launch.spec.type == kernels::ElementType::F16)
     return makeError(StatusCode::Unsupported,
                      "attention in float16 is for "
@@ -147,7 +166,7 @@ ExecutableResult makeCall(const kernels::AttentionLaunch &launch,
 }
 
 ExecutableResult makeCall(const kernels::SparseLaunch &launch,
-                          kernels::MatmulPrecision) {
+                          kernels::MatmulPrecision, const CallWay &) {
   return makePrimitive(
       launch.spec,
       [&](std::string *error) {
@@ -157,7 +176,7 @@ ExecutableResult makeCall(const kernels::SparseLaunch &launch,
 }
 
 ExecutableResult makeCall(const kernels::GroupedMatmulLaunch &launch,
-                          kernels::MatmulPrecision) {
+                          kernels::MatmulPrecision, const CallWay &) {
   return makePrimitive(
       launch.spec,
       [&](std::string *error) {

@@ -2,6 +2,7 @@
 #ifndef ZC_RUNTIME_DEVICE_CPU_EXECUTABLES_H
 #define ZC_RUNTIME_DEVICE_CPU_EXECUTABLES_H
 
+#include "kernels/Cpu/Ways.h"
 #include "runtime/Device/Cpu/CodeObject.h"
 #include "runtime/Device/Cpu/OffloadFile.h"
 #include "runtime/Device/Device.h"
@@ -19,20 +20,32 @@ using ExecutableResult = Result<std::unique_ptr<Executable>>;
 ExecutableResult makeKernel(const KernelLaunch &launch, const CodeObject *code,
                             int threads);
 
+/// How a call with several ways is to be computed.
+struct CallWay {
+  kernels::Way way = kernels::Way::Rule;
+  bool isMeasured = false; // else it is zc's rule
+};
+
 /// Library calls, one overload for each kind that a library computes;
-/// `precision` is that of products.
+/// `precision` is that of products. A way that is not open fails.
 ExecutableResult makeCall(const kernels::MatmulLaunch &launch,
-                          kernels::MatmulPrecision precision);
+                          kernels::MatmulPrecision precision,
+                          const CallWay &way = {});
 ExecutableResult makeCall(const kernels::ConvolutionLaunch &launch,
-                          kernels::MatmulPrecision precision);
+                          kernels::MatmulPrecision precision,
+                          const CallWay &way = {});
 ExecutableResult makeCall(const kernels::AttentionLaunch &launch,
-                          kernels::MatmulPrecision precision);
+                          kernels::MatmulPrecision precision,
+                          const CallWay &way = {});
 ExecutableResult makeCall(const kernels::SparseLaunch &launch,
-                          kernels::MatmulPrecision precision);
+                          kernels::MatmulPrecision precision,
+                          const CallWay &way = {});
 ExecutableResult makeCall(const kernels::GroupedMatmulLaunch &launch,
-                          kernels::MatmulPrecision precision);
+                          kernels::MatmulPrecision precision,
+                          const CallWay &way = {});
 template <typename Launch>
-ExecutableResult makeCall(const Launch &, kernels::MatmulPrecision) {
+ExecutableResult makeCall(const Launch &, kernels::MatmulPrecision,
+                          const CallWay & = {}) {
   return Status(StatusCode::Unsupported, "no library computes it on CPUs; "
                                          "compile the model again");
 }

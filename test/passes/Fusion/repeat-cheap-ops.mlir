@@ -80,3 +80,32 @@ func.func @norm(%x: !t, %r: tensor<32x32x1xf32>, %w: !t) -> (!t, tensor<1024xf32
   %sum = train.reduce "sum" %t {dims = array<i64: 0, 1>} : (tensor<32x32x1024xf32>) -> tensor<1024xf32>
   return %p, %sum : !t, tensor<1024xf32>
 }
+
+// Tests that so are those of a sum of branches, whose rows are added up before
+// they are read again.
+// CHECK-LABEL: func.func @norm_of_branches
+// CHECK: %[[S:.*]] = train.add %arg0, %arg1
+// CHECK-NOT: train.repeated
+// CHECK: %[[WIDE:.*]] = train.convert %[[S]]
+// CHECK: train.mul %[[WIDE]], %[[WIDE]] : (
+// CHECK: %[[N:.*]] = train.mul %[[WIDE]], %{{.*}} {train.repeated}
+// REGIONS-LABEL: func.func @norm_of_branches
+// REGIONS: %[[S:.*]] = train.fused(%arg0, %arg1)
+// REGIONS: %[[C:.*]] = train.fused(%[[S]], %{{.*}}) {{.*}}-> tensor<1024x1024xbf16>
+// REGIONS: train.matmul
+// REGIONS: train.fused(%{{.*}}, %[[S]]{{.*}} -> tensor<1024xf32>
+func.func @norm_of_branches(%x: !t, %branch: !t, %w: !t) -> (!t, tensor<1024xf32>) {
+  %s = train.add %x, %branch : (!t, !t) -> !t
+  %wide = train.convert %s : (!t) -> !w
+  %square = train.mul %wide, %wide : (!w, !w) -> !w
+  %sum = train.reduce "sum" %square {dims = array<i64: 1>} : (!w) -> tensor<1024xf32>
+  %r = train.rsqrt %sum : (tensor<1024xf32>) -> tensor<1024xf32>
+  %spread = train.broadcast %r {dims = array<i64: 0>} : (tensor<1024xf32>) -> !w
+  %n = train.mul %wide, %spread : (!w, !w) -> !w
+  %c = train.convert %n {train.rounds_result} : (!w) -> !t
+  %p = train.matmul %c, %w : (!t, !t) -> !t
+  %g = train.convert %p : (!t) -> !w
+  %t = train.mul %g, %n : (!w, !w) -> !w
+  %gradient = train.reduce "sum" %t {dims = array<i64: 0>} : (!w) -> tensor<1024xf32>
+  return %p, %gradient : !t, tensor<1024xf32>
+}

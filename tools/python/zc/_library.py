@@ -18,7 +18,7 @@ class OpenOptions(Structure):
                 ("log_context", c_void_p), ("launcher", c_int32),
                 ("timeout", c_double), ("transport", c_void_p),
                 ("later", c_int32), ("progress", c_void_p),
-                ("progress_context", c_void_p)]
+                ("progress_context", c_void_p), ("tune", c_char_p)]
 
 
 class RawInfo(Structure):

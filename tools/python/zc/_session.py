@@ -41,6 +41,7 @@ class Session:
     seed: of drawn weights and dropout.
     threads: at most those that were planned; 0: as many as there are.
     offload_dir: where offloaded tensors lie, as `zc run --offload-dir`.
+    tune: the tuning file, as `zc run --tune FILE`; "": the usual one.
     ranks: of an artifact for several ranks, who this one is: "launcher", where
         mpirun, srun or torchrun has started this process, or a `Transport` of
         yours. All ranks call step(), eval(), states and files alike; where one
@@ -54,6 +55,7 @@ class Session:
 
     def __init__(self, artifact: PathLike, *, seed: int = 0, threads: int = 0,
                  offload_dir: Optional[PathLike] = None,
+                 tune: Optional[PathLike] = None,
                  ranks: Union[None, str, Transport] = None,
                  timeout: float = 600,
                  progress: Optional[Progress] = None) -> None:
@@ -71,7 +73,8 @@ class Session:
             int(ranks == "launcher" and self._bridge is None), timeout,
             ctypes.cast(ctypes.byref(self._bridge.raw), ctypes.c_void_p)
             if self._bridge else None,
-            0, ctypes.cast(hear, ctypes.c_void_p) if hear else None, None)
+            0, ctypes.cast(hear, ctypes.c_void_p) if hear else None, None,
+            os.fsencode(tune) if tune is not None else None)
         self.artifact = os.fspath(artifact)
         self._handle = ctypes.c_void_p()
         self._held: Dict[str, Any] = {}  # what libzc reads from

@@ -1,0 +1,44 @@
+#include "runtime/Device/Cpu/Pages.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace zc::cpu {
+
+constexpr uint64_t kHugePage = 2u << 20;
+
+/// 4 KiB; on boards with ARM processors also 16 or 64.
+static uint64_t pageBytes() {
+  static const uint64_t bytes = uint64_t(::sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
+static uint64_t roundUp(uint64_t value, uint64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+Result<void *> allocatePages(uint64_t bytes) {
+  uint64_t size = roundUp(bytes, pageBytes());
+  uint64_t slack = size >= kHugePage ? kHugePage : 0;
+  void *mapped = ::mmap(nullptr, size + slack, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED)
+    return errnoError(strCat("cannot allocate ", bytes, " bytes"));
+  if (!slack)
+    return mapped;
+  char *begin = static_cast<char *>(mapped);
+  char *aligned = reinterpret_cast<char *>(
+      roundUp(reinterpret_cast<uintptr_t>(begin), kHugePage));
+  if (aligned > begin)
+    ::munmap(begin, aligned - begin);
+  if (uint64_t tail = begin + slack - aligned)
+    ::munmap(aligned + size, tail);
+  ::madvise(aligned, size, MADV_HUGEPAGE);
+  return static_cast<void *>(aligned);
+}
+
+void releasePages(void *address, uint64_t bytes) {
+  ::munmap(address, roundUp(bytes, pageBytes()));
+}
+
+} // namespace zc::cpu
