@@ -289,7 +289,23 @@ static const Rule kOfPrecisions[] = {
      "belongs to --zero 2"},
 };
 
+/// Whether all GPUs of the target multiply floats of 8 bits; a plan is for those
+/// of its cluster.
+static bool multipliesFloat8(const CompileOptions &options) {
+  int version = 0;
+  llvm::StringRef arch = options.cudaArch;
+  return isForCpus(options) || options.plansOnly ||
+         (arch.consume_front("sm_") && !arch.getAsInteger(10, version) &&
+          version >= 90);
+}
+
 static const Rule kOfTargets[] = {
+    {{"--precision"},
+     [](const CompileOptions &options) {
+       return options.precision != "fp8" || multipliesFloat8(options);
+     },
+     "fp8 needs GPUs that multiply 8-bit floats: --target cuda:sm_90 or later; "
+     "for others there is bf16"},
     {{"--cpu-arch", "--cpu-threads"}, isForCpus, "belongs to --target cpu"},
     {{"--cuda-path", "--cubins"}, isForGpus, "belongs to --target cuda"},
     {{"--matmul-precision"},

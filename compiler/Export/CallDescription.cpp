@@ -51,6 +51,11 @@ static kernels::ElementType elementTypeOf(Type type) {
     return Element::F64;
   if (type.isInteger(64))
     return Element::I64;
+  // As the plan has them (getDataType).
+  if (isa<Float8E4M3FNType>(type))
+    return Element::U8;
+  if (isa<Float8E5M2Type>(type))
+    return Element::I8;
   return type.isInteger(32) ? Element::I32 : Element::F32;
 }
 

@@ -74,6 +74,9 @@ void addStep(OpPassManager &manager, const PassOptions &options) {
     if (options.precision)
       manager.addPass(createApplyPrecisionPass(*options.precision));
     manager.addNestedPass<func::FuncOp>(createWidenSumsPass());
+    // Of products of 16 bits, those whose factors are rounded to 8.
+    if (options.float8)
+      manager.addPass(createApplyFloat8Pass(*options.float8));
   }
   // A stage alone does not know of all attentions.
   if (options.tokens)
@@ -102,6 +105,9 @@ void addPrograms(OpPassManager &manager, const PassOptions &options) {
     manager.addPass(createBuildBackwardPass());
     // Fold first: gradients are marked on the ops that make them.
     manager.addPass(createCanonicalizerPass());
+    // Whole tensors are scaled, before ranks divide them.
+    if (options.float8)
+      manager.addPass(createRoundFloat8Pass());
     if (options.zero) {
       // ZeRO: units of parameters that ranks divide.
       manager.addPass(createAnnotateMeshPass(options.mesh));

@@ -122,6 +122,8 @@ MeasuredMatmul productOf(const plan::Program &program,
   for (size_t i = 0; i + 2 < c.size(); ++i)
     product.batch *= positive(c[i]);
   product.dtype = dataType(spec.a.type);
+  if (product.dtype == plan::I8) // 8-bit floats of either type are as quick
+    product.dtype = plan::U8;
   product.transposesA = isTransposed(spec.a);
   product.transposesB = isTransposed(spec.b);
   return product;

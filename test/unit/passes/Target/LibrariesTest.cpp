@@ -21,7 +21,8 @@ TEST(Libraries, AllIsWhatIsUsedByDefault) {
   EXPECT_EQ(allowed("all", "cpu"),
             "onednn.matmul onednn.convolution zc.attention zc.grouped-matmul");
   EXPECT_EQ(allowed("all", "cuda"),
-            "cublaslt.matmul cublaslt.epilogue cudnn.convolution cudnn.pooling "
+            "cublaslt.matmul cublaslt.fp8 cublaslt.epilogue cudnn.convolution "
+            "cudnn.pooling "
             "cudnn.norm cudnn.attention");
 }
 
