@@ -154,10 +154,7 @@ static void setPrecision(const CompileOptions &options, PassOptions &passes) {
   if (options.precision == "fp32")
     return;
   ApplyPrecisionPassOptions &precision = passes.precision.emplace();
-  const bool roundsTo8 = options.precision == "fp8";
-  precision.type = roundsTo8 ? "bf16" : options.precision;
-  if (roundsTo8)
-    passes.float8.emplace();
+  precision.type = options.precision;
   precision.lossScale = passes.masters.lossScale;
   precision.keepsCopies = passes.masters.keepsCopies;
 }

@@ -41,7 +41,6 @@ struct PassOptions {
   std::optional<ShardParametersPassOptions> parameters;
   AddMastersPassOptions masters;
   std::optional<ApplyPrecisionPassOptions> precision;
-  std::optional<ApplyFloat8PassOptions> float8;
   /// How tokens are divided over ranks of sp.
   struct Tokens {
     ExchangeHalosPassOptions halos;

@@ -3,8 +3,8 @@
 #include "dialects/Train/Float8Ops.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/ProgramBuilder.h"
+#include "passes/Precision/Float8Passes.h"
 #include "passes/Precision/Float8Step.h"
-#include "passes/Precision/Passes.h"
 #include "passes/Precision/States.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -15,7 +15,7 @@ using namespace zc::train;
 
 namespace zc {
 #define GEN_PASS_DEF_APPLYFLOAT8PASS
-#include "passes/Precision/Passes.h.inc"
+#include "passes/Precision/Float8Passes.h.inc"
 
 namespace {
 
@@ -75,7 +75,7 @@ struct ApplyFloat8 : public impl::ApplyFloat8PassBase<ApplyFloat8> {
       else
         mark(op);
     }
-    if (numMarked == 0) {
+    if (marked == 0) {
       getOperation().emitError(
           "no product would be of 8-bit floats: --precision fp8 is for "
           "products of values and weights whose rows, inputs and outputs are "
@@ -93,6 +93,7 @@ private:
     Type type = Float8E4M3FNType::get(&getContext());
     op->setAttr(kFloat8Attr, builder.getTypeArrayAttr({type, type}));
     ++numMarked;
+    ++marked;
   }
 
   /// The weight that a product of two matrices in bfloat16 has, or null. A
@@ -119,7 +120,7 @@ private:
     std::string text = llvm::formatv(
         "{0} product{1} of values and weights, and their gradients' products, "
         "are of 8-bit floats",
-        numMarked.getValue(), numMarked.getValue() == 1 ? "" : "s");
+        marked, marked == 1 ? "" : "s");
     if (!wide.empty()) {
       size_t more = wide.size() > kMostNames ? wide.size() - kMostNames : 0;
       wide.resize(wide.size() - more);
@@ -135,6 +136,7 @@ private:
                             ArrayAttr::get(&getContext(), notes));
   }
 
+  unsigned marked = 0;           // statistics may be off
   SmallVector<std::string> wide; // weights, and why
 };
 

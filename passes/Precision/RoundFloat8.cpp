@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/Float8Ops.h"
 #include "dialects/Train/Ops/OpSupport.h"
-#include "passes/Precision/Passes.h"
+#include "passes/Precision/Float8Passes.h"
 #include "passes/Precision/States.h"
 
 using namespace mlir;
@@ -14,7 +14,7 @@ using namespace zc::train;
 
 namespace zc {
 #define GEN_PASS_DEF_ROUNDFLOAT8PASS
-#include "passes/Precision/Passes.h.inc"
+#include "passes/Precision/Float8Passes.h.inc"
 
 namespace {
 

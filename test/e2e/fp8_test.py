@@ -103,35 +103,37 @@ class Rounding(Fp8Test):
 class Losses(Fp8Test):
 
     def test_pytorch(self):
-        """The same losses as PyTorch with the same rounding, and others than
-        without: what remains is the order of sums before they are rounded to
-        bfloat16."""
+        """The same losses as PyTorch with the same rounding but for the order of
+        sums (found: 5e-7), and others than without."""
         expected, wide = (np.array(REFERENCE[name]) for name in ("fp8", "bf16"))
         losses = self.losses()
         distance = np.abs(losses / expected - 1)
-        self.assertLess(distance[0], 1e-5)
-        self.assertLess(distance.max(), 2e-3)
-        self.assertLess(distance.mean(), np.abs(losses / wide - 1).mean() / 4)
+        self.assertLess(distance.max(), 1e-5)
+        self.assertGreater(np.abs(losses / wide - 1).mean(), 1e-3)
         self.assertIn("2 products of values and weights, and their gradients' "
                       "products, are of 8-bit floats; of bfloat16 stay those "
                       "of w2 (in front of the loss)", self.output)
 
     def test_ranks(self):
-        """Scales are of whole tensors: a mesh changes the order of sums
-        alone."""
-        expected = self.losses()
+        """Scales are of whole tensors: without tp the first loss, before any
+        sum over ranks, is that of one rank. Terms of a sum are rounded to
+        bfloat16 on each rank, as in bf16: with tp the forward's, a unit of
+        1/256 in some of 2048 hidden values; 8 bits pass on those that turn
+        over."""
+        one = {}
         for ranks, *options in ((2, "--mesh", "dp=2"), (2, "--mesh", "tp=2"),
                                 (4, "--mesh", "dp=2,tp=2", "--zero", "3"),
                                 (2, "--mesh", "dp=2", "--zero", "1"),
                                 (2, "--mesh", "pp=2", "--accumulate", "2")):
             with self.subTest(options=options):
-                accumulate = [o for o in options if "accumulate" in options]
-                one = self.losses("--accumulate", "2") if accumulate \
-                    else expected
+                parts = "2" if "--accumulate" in options else "1"
+                if parts not in one:
+                    one[parts] = self.losses("--accumulate", parts)
                 losses = self.losses(*options, "--verify", "deep", ranks=ranks)
                 self.assertIn("zc: verified", self.output)
-                np.testing.assert_allclose(losses, one, rtol=2e-3)
-                self.assertLess(abs(losses[0] / one[0] - 1), 1e-5)
+                first = 1e-3 if "tp" in options[1] else 1e-6
+                self.assertLess(abs(losses[0] / one[parts][0] - 1), first)
+                np.testing.assert_allclose(losses, one[parts], rtol=1e-2)
 
     def test_convergence(self):
         """A language model's last losses are those of bfloat16 within 2%."""

@@ -64,12 +64,11 @@ class PublicRuns(PlanTest):
         self.check("Megatron-LM 1008B",
                    self.megatron(128, 25600, 160, 3072, 64, 6, 2))
 
-    def llama(self, mesh, batch, accumulate, placement, *schedule,
-              precision="bf16"):
+    def llama(self, mesh, batch, accumulate, placement, *schedule):
         model = self.write_large("large_llama.py", batch=batch)
         return self.plan(
             model, *LOSS, "--cluster", "h100-dgx", "--mesh", mesh,
-            "--accumulate", accumulate, "--precision", precision, "--zero", 1,
+            "--accumulate", accumulate, "--precision", "bf16", "--zero", 1,
             "--placement", placement, "--divide-messages", "--schedule",
             *schedule)
 
@@ -84,8 +83,8 @@ class PublicRuns(PlanTest):
     def test_torchtitan_405b(self):
         for name, *schedule in (("1F1B", "1f1b"),
                                 ("interleaved", "interleaved", "--chunks", 2)):
-            plan = self.llama("dp=8,pp=8,tp=8", 256, 8, "pp,dp,tp", *schedule,
-                              "--recompute", "layer", precision="fp8")
+            plan = self.llama("dp=8,pp=8,tp=8", 256, 32, "pp,dp,tp", *schedule,
+                              "--recompute", "layer")
             self.check(f"torchtitan 405B, {name}",
                        plan["tokens_per_s"] / plan["ranks"])
 

@@ -38,7 +38,9 @@ def data():
 def rounded(x, dtype):
     """As float32, and what the numbers are to be multiplied by."""
     largest = torch.finfo(dtype).max
-    scale = largest / x.float().abs().max().clamp(min=1e-12)
+    # A number over a tensor is its reciprocal times the number to PyTorch, which
+    # rounds twice.
+    scale = torch.tensor(largest) / x.float().abs().max().clamp(min=1e-12)
     numbers = (x.float() * scale).clamp(-largest, largest).to(dtype).float()
     return numbers, 1 / scale
 
