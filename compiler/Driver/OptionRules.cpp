@@ -289,8 +289,8 @@ static const Rule kOfPrecisions[] = {
      "belongs to --zero 2"},
 };
 
-/// Whether all GPUs of the target multiply floats of 8 bits; a plan is for those
-/// of its cluster.
+/// Whether all GPUs of the target multiply floats of 8 bits; a plan is for
+/// those of its cluster.
 static bool multipliesFloat8(const CompileOptions &options) {
   int version = 0;
   llvm::StringRef arch = options.cudaArch;

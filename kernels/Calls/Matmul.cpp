@@ -47,7 +47,7 @@ struct Places {
   size_t a, b;
   size_t aScale = 0, bScale = 0; // where there are any, as the next
   size_t addend = 0, bias = 0, auxiliary = 0, sums = 0;
-  size_t inputs, outputs;                               // how many there are
+  size_t inputs, outputs; // how many there are
 
   explicit Places(const LibraryCall &call) {
     const MatmulEpilogue epilogue = epilogueOf(call);
@@ -279,8 +279,7 @@ MatmulLaunch MatmulCall::launch(const LibraryCall &call,
 CallWork MatmulCall::workOf(const LibraryCall &call) {
   const ElementType type = call.inputs[accumulates(call) ? 1 : 0].type;
   // 8-bit floats of either type are as quick.
-  return {CallRate::Matmul,
-          type == ElementType::I8 ? ElementType::U8 : type};
+  return {CallRate::Matmul, type == ElementType::I8 ? ElementType::U8 : type};
 }
 
 } // namespace zc::kernels

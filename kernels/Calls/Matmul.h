@@ -65,8 +65,9 @@ struct MatmulLaunch {
 };
 
 /// [accumulator,] lhs, rhs[, lhs scale, rhs scale][, addend][, bias][,
-/// auxiliary] to the product[, auxiliary][, sums]; scales are of 8-bit factors; an accumulator is the memory of the product. The
-/// auxiliary tensor is read by gradients, else written.
+/// auxiliary] to the product[, auxiliary][, sums]; scales are of 8-bit factors;
+/// an accumulator is the memory of the product. The auxiliary tensor is read by
+/// gradients, else written.
 struct MatmulCall : CallRoom {
   using Spec = MatmulSpec;
   using Launch = MatmulLaunch;

@@ -12,11 +12,9 @@ using namespace mlir;
 namespace zc {
 namespace {
 
-bool isFloat8(Type type) {
-  return isa<Float8E4M3FNType, Float8E5M2Type>(type);
-}
+bool isFloat8(Type type) { return isa<Float8E4M3FNType, Float8E5M2Type>(type); }
 
-/// What the bits of a type mean.
+/// The meaning of a type's bits.
 struct Format {
   explicit Format(Type type)
       : isE5M2(isa<Float8E5M2Type>(type)), mantissa(isE5M2 ? 2 : 3),
@@ -71,21 +69,22 @@ struct RoundToFloat8 : public OpRewritePattern<arith::TruncFOp> {
     Bits bits{b};
     const Format to(op.getType());
     Value all = bits.ofFloat(op.getIn()), size = bits.masked(all, 0x7fffffff);
-    Value sign = bits.masked(
-        arith::ShRUIOp::create(b, all, bits.integer(24)), 0x80);
+    Value sign =
+        bits.masked(arith::ShRUIOp::create(b, all, bits.integer(24)), 0x80);
     // Half of the last bit, less one where that is even, carries into it.
     Value odd = bits.masked(
         arith::ShRUIOp::create(b, size, bits.integer(to.shift())), 1);
     Value carried = arith::AddIOp::create(
         b, bits.added(size, (int64_t(1) << (to.shift() - 1)) - 1), odd);
-    Value normal = bits.added(
-        arith::ShRUIOp::create(b, carried, bits.integer(to.shift())),
-        -(int64_t(127 - to.bias) << to.mantissa));
+    Value normal =
+        bits.added(arith::ShRUIOp::create(b, carried, bits.integer(to.shift())),
+                   -(int64_t(127 - to.bias) << to.mantissa));
     // A number whose last bit counts the smallest steps, added, rounds to them.
     const double unit = std::ldexp(1.0, to.least() - to.mantissa + 23);
     Value steps = bits.ofFloat(
         arith::AddFOp::create(b, bits.asFloat(size), bits.number(unit)));
-    Value small = arith::SubIOp::create(b, steps, bits.ofFloat(bits.number(unit)));
+    Value small =
+        arith::SubIOp::create(b, steps, bits.ofFloat(bits.number(unit)));
     Value isSmall = bits.isBelow(size, int64_t(to.least() + 127) << 23);
     Value code = arith::SelectOp::create(b, isSmall, small, normal);
     Value isNan = arith::CmpIOp::create(b, arith::CmpIPredicate::ugt, size,
@@ -112,10 +111,9 @@ struct WidenFloat8 : public OpRewritePattern<arith::ExtFOp> {
         b, b.getI32Type(),
         arith::BitcastOp::create(b, b.getI8Type(), op.getIn()));
     Value size = bits.masked(all, 0x7f);
-    Value sign = arith::ShLIOp::create(b, bits.masked(all, 0x80),
-                                       bits.integer(24));
-    Value moved =
-        arith::ShLIOp::create(b, size, bits.integer(from.shift()));
+    Value sign =
+        arith::ShLIOp::create(b, bits.masked(all, 0x80), bits.integer(24));
+    Value moved = arith::ShLIOp::create(b, size, bits.integer(from.shift()));
     Value normal = bits.added(moved, int64_t(127 - from.bias) << 23);
     // Numbers below the smallest normal one count the smallest steps.
     Value small = bits.ofFloat(arith::MulFOp::create(
@@ -123,15 +121,14 @@ struct WidenFloat8 : public OpRewritePattern<arith::ExtFOp> {
         bits.number(std::ldexp(1.0, from.least() - from.mantissa))));
     Value result = arith::SelectOp::create(
         b, bits.isBelow(size, int64_t(1) << from.mantissa), small, normal);
-    // Of E5M2, 0x7c is infinity.
-    Value special = from.isE5M2 ? arith::OrIOp::create(
-                                      b, bits.integer(0x7f800000), moved)
-                                      .getResult()
-                                : bits.integer(0x7fc00000);
-    result = arith::SelectOp::create(
-        b, bits.isBelow(size, from.notANumber()), result, special);
-    rewriter.replaceOp(
-        op, bits.asFloat(arith::OrIOp::create(b, result, sign)));
+    // 0x7c of E5M2 is infinity.
+    Value special =
+        from.isE5M2 ? arith::OrIOp::create(b, bits.integer(0x7f800000), moved)
+                          .getResult()
+                    : bits.integer(0x7fc00000);
+    result = arith::SelectOp::create(b, bits.isBelow(size, from.notANumber()),
+                                     result, special);
+    rewriter.replaceOp(op, bits.asFloat(arith::OrIOp::create(b, result, sign)));
     return success();
   }
 };

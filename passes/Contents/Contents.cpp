@@ -83,7 +83,7 @@ void addStep(OpPassManager &manager, const PassOptions &options) {
       manager.addPass(createApplyPrecisionPass(precision));
     }
     manager.addNestedPass<func::FuncOp>(createWidenSumsPass());
-    // Of products of 16 bits, those whose factors are rounded to 8.
+    // Some products of 16 bits have factors that are rounded to 8.
     if (roundsToFloat8(options))
       manager.addPass(createApplyFloat8Pass());
   }

@@ -63,8 +63,9 @@ private:
     Value rhs = convert(builder, loc, op.getRhs(), builder.getBF16Type());
     auto type = cast<RankedTensorType>(op.getType());
     auto wide = withElementType(type, builder.getF32Type());
-    Value product = MatmulOp::create(builder, loc, wide, lhs, rhs,
-                                     op.getTransposeLhs(), op.getTransposeRhs());
+    Value product =
+        MatmulOp::create(builder, loc, wide, lhs, rhs, op.getTransposeLhs(),
+                         op.getTransposeRhs());
     Value scale =
         MulOp::create(builder, loc, op.getLhsScale(), op.getRhsScale());
     product =

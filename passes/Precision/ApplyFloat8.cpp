@@ -47,7 +47,8 @@ bool areMultiples(MatmulOp op) {
   int64_t columns = lhs.getShape().back();
   int64_t rows = lhs.getNumElements() / columns;
   return rows % kFloat8Step == 0 && columns % kFloat8Step == 0 &&
-         rhs.getDimSize(0) % kFloat8Step == 0 && rhs.getDimSize(1) % kFloat8Step == 0;
+         rhs.getDimSize(0) % kFloat8Step == 0 &&
+         rhs.getDimSize(1) % kFloat8Step == 0;
 }
 
 struct ApplyFloat8 : public impl::ApplyFloat8PassBase<ApplyFloat8> {

@@ -6,7 +6,8 @@
 
 namespace zc {
 
-/// M, K and N of matrices of 8-bit floats are multiples of it (cuBLAS: 16 bytes).
+/// M, K and N of matrices of 8-bit floats are multiples of it (cuBLAS: 16
+/// bytes).
 inline constexpr int64_t kFloat8Step = 16;
 
 } // namespace zc

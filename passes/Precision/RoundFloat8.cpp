@@ -28,8 +28,8 @@ class Rounder {
 public:
   Rounder(OpBuilder &builder, Value value, FloatType type)
       : builder(builder), loc(value.getLoc()), value(value), type(type),
-        largest(APFloat::getLargest(type.getFloatSemantics())
-                    .convertToDouble()) {}
+        largest(
+            APFloat::getLargest(type.getFloatSemantics()).convertToDouble()) {}
 
   Rounded round() {
     // Far below what matters; the scale and its reciprocal are finite.
@@ -43,8 +43,8 @@ public:
 
 private:
   Value number(double value) {
-    return splat(builder, loc,
-                 RankedTensorType::get({}, builder.getF32Type()), value);
+    return splat(builder, loc, RankedTensorType::get({}, builder.getF32Type()),
+                 value);
   }
 
   /// The largest magnitude: of rows first, which threads share.
@@ -52,9 +52,9 @@ private:
     auto from = cast<RankedTensorType>(value.getType());
     auto wide = withComputeType(from);
     int64_t last = from.getRank() - 1;
-    Value rows = AmaxOp::create(
-        builder, loc, withShape(wide, from.getShape().drop_back()), value,
-        ArrayRef<int64_t>{last});
+    Value rows = AmaxOp::create(builder, loc,
+                                withShape(wide, from.getShape().drop_back()),
+                                value, ArrayRef<int64_t>{last});
     if (last == 0)
       return rows;
     return AmaxOp::create(builder, loc, withShape(wide, {}), rows,
@@ -65,8 +65,8 @@ private:
   Value scaled(Value scale) {
     Value wide = widen(builder, loc, value);
     auto shape = cast<RankedTensorType>(wide.getType()).getShape();
-    Value product = MulOp::create(
-        builder, loc, wide, broadcast(builder, loc, scale, shape, {}));
+    Value product = MulOp::create(builder, loc, wide,
+                                  broadcast(builder, loc, scale, shape, {}));
     Value above = splat(builder, loc, wide.getType(), largest);
     Value below = splat(builder, loc, wide.getType(), -largest);
     product = MinOp::create(builder, loc, product, above);
@@ -124,9 +124,10 @@ private:
     OpBuilder builder(op);
     if (!findReadWeight(value))
       builder.setInsertionPointAfterValue(value);
-    Operation *before = builder.getInsertionPoint() == builder.getBlock()->begin()
-                            ? nullptr
-                            : &*std::prev(builder.getInsertionPoint());
+    Operation *before =
+        builder.getInsertionPoint() == builder.getBlock()->begin()
+            ? nullptr
+            : &*std::prev(builder.getInsertionPoint());
     known = Rounder(builder, value, type).round();
     ++numRounded;
     if (again)

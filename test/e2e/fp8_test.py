@@ -151,7 +151,7 @@ class Losses(Fp8Test):
 class Refused(Fp8Test):
 
     def fails(self, *options, batch=BATCH, precision="fp8"):
-        """What is said."""
+        """The message."""
         code, _, err = run("compile", self.recorded_model(batch), "-o",
                            self.folder / "no.zca", "--loss", "mse",
                            "--precision", precision, *options)

@@ -79,8 +79,8 @@ SmallVector<Value> AmaxOp::decompose(OpBuilder &builder,
       shape.push_back(type.getDimSize(dim));
     return withComputeType(withShape(type, shape));
   };
-  Value largest = AmaxOp::create(builder, getLoc(), typeWithout(each, inner),
-                                 each, inner);
+  Value largest =
+      AmaxOp::create(builder, getLoc(), typeWithout(each, inner), each, inner);
   return {AmaxOp::create(builder, getLoc(), typeWithout(largest, outer),
                          largest, outer)};
 }

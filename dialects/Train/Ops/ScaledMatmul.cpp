@@ -45,8 +45,7 @@ void ScaledMatmulOp::buildLinalg(OpBuilder &builder, Location loc,
                      getTransposeLhs(), getTransposeRhs());
   unsigned rank = shapeOf(outputs[0]).size();
   AffineMap scalar = AffineMap::get(rank, 0, builder.getContext());
-  buildGeneric(builder, loc, rank,
-               {scalar, scalar, identityMap(builder, rank)},
+  buildGeneric(builder, loc, rank, {scalar, scalar, identityMap(builder, rank)},
                inputs.drop_front(2), outputs,
                [](OpBuilder &nested, Location at, ValueRange e) {
                  ScalarBuilder s(nested, at);

@@ -21,16 +21,12 @@ static constexpr llvm::StringLiteral kMatmul = "cublaslt.matmul",
 static constexpr llvm::StringLiteral kShortAttention = "cudnn.short-attention";
 
 ArrayRef<LibraryName> getLibraryNames() {
-  static constexpr LibraryName kNames[] = {{kMatmul},
-                                           {kFloat8},
-                                           {kEpilogue},
-                                           {kSums, false},
-                                           {kReluBits, false},
-                                           {kConvolution},
-                                           {kPooling},
-                                           {kNorm},
-                                           {kAttention},
-                                           {kShortAttention, false}};
+  static constexpr LibraryName kNames[] = {
+      {kMatmul},          {kFloat8},
+      {kEpilogue},        {kSums, false},
+      {kReluBits, false}, {kConvolution},
+      {kPooling},         {kNorm},
+      {kAttention},       {kShortAttention, false}};
   return kNames;
 }
 
@@ -136,9 +132,9 @@ bool isDnnNorm(Operation *op) {
 static bool isLtFloat8(ScaledMatmulOp op) {
   auto sound = [](Value value) {
     auto type = cast<RankedTensorType>(value.getType());
-    return type.getRank() == 2 && llvm::all_of(type.getShape(), [](int64_t dim) {
-             return dim % 16 == 0;
-           });
+    return type.getRank() == 2 &&
+           llvm::all_of(type.getShape(),
+                        [](int64_t dim) { return dim % 16 == 0; });
   };
   Type result = getElementTypeOrSelf(op.getType());
   return sound(op.getLhs()) && sound(op.getRhs()) &&

@@ -61,15 +61,12 @@ TEST(MatmulCall, FactorsOf8BitsHaveScales) {
   EXPECT_EQ(MatmulCall::check(makeScaled()), "");
   EXPECT_EQ(MatmulCall::workOf(makeScaled()).type, ElementType::U8);
   expectCounts<MatmulCall>(makeScaled());
-  expectScaled("stored as int8 and int8", [](LibraryCall &c) {
-    c.inputs[0].type = ElementType::I8;
-  });
-  expectScaled("stored as bfloat16 and int8", [](LibraryCall &c) {
-    c.inputs[0].type = ElementType::BF16;
-  });
-  expectScaled("into float16", [](LibraryCall &c) {
-    c.outputs[0].type = ElementType::F16;
-  });
+  expectScaled("stored as int8 and int8",
+               [](LibraryCall &c) { c.inputs[0].type = ElementType::I8; });
+  expectScaled("stored as bfloat16 and int8",
+               [](LibraryCall &c) { c.inputs[0].type = ElementType::BF16; });
+  expectScaled("into float16",
+               [](LibraryCall &c) { c.outputs[0].type = ElementType::F16; });
   expectScaled("multiples of 16", [](LibraryCall &c) {
     c.inputs[0].dims = {24, 32};
     c.outputs[0].dims = {24, 48};

@@ -24,9 +24,9 @@ inline double decodeFloat8(uint8_t bits, int mantissa) {
   const int exponent = size >> mantissa, rest = size & ((1 << mantissa) - 1);
   const double value =
       mantissa == 2 && size == 0x7c ? std::numeric_limits<double>::infinity()
-      : exponent == 0               ? std::ldexp(rest, 1 - bias - mantissa)
-                      : std::ldexp((1 << mantissa) + rest,
-                                   exponent - bias - mantissa);
+      : exponent == 0
+          ? std::ldexp(rest, 1 - bias - mantissa)
+          : std::ldexp((1 << mantissa) + rest, exponent - bias - mantissa);
   return bits & 0x80 ? -value : value;
 }
 

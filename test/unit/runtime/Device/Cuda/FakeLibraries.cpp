@@ -1,6 +1,6 @@
 // A stand-in for cuBLASLt: products of float32, bfloat16, float16 and 8-bit
-// floats on the fake's memory, in the library's own terms, so that what zc tells the library
-// is put to the test.
+// floats on the fake's memory, in the library's own terms, so that what zc
+// tells the library is put to the test.
 #include "test/unit/runtime/Device/Cuda/FakeArray.h"
 #include "test/unit/runtime/Device/Cuda/FakeDriver.h"
 
@@ -148,8 +148,9 @@ struct Product {
             sum += at(a, left, ta, i, m, k) * at(b, right, tb, i, k, n);
           int64_t place =
               i * result.batchStride + int64_t(m) + int64_t(n) * result.leading;
-          double x = finish(
-              alpha * operation.scales() * sum + (beta == 0 ? 0 : beta * addend.get(place)), m, n);
+          double x = finish(alpha * operation.scales() * sum +
+                                (beta == 0 ? 0 : beta * addend.get(place)),
+                            m, n);
           rows[m] += x;
           c.set(place, x);
         }
@@ -171,8 +172,8 @@ cublasStatus_t readValue(T &place, const void *value, size_t bytes) {
 bool hasSoundFloat8(const Operation &operation, const Layout &left,
                     const Layout &right, const Layout &result) {
   return operation.scale == CUDA_R_32F &&
-         operation.compute == CUBLAS_COMPUTE_32F &&
-         isFloat8(left.type) && isFloat8(right.type) &&
+         operation.compute == CUBLAS_COMPUTE_32F && isFloat8(left.type) &&
+         isFloat8(right.type) &&
          (left.type == Type::E4M3 || right.type == Type::E4M3) &&
          (result.type == Type::BF16 || result.type == Type::F32) &&
          operation.left == CUBLAS_OP_T && operation.right == CUBLAS_OP_N &&
