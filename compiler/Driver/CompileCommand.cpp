@@ -260,8 +260,13 @@ static void addMemoryOptions(CLI::App &command, CompileArguments &arguments) {
           "the type of a step's weights, activations and gradients; with bf16 "
           "and fp16 the optimizer updates float32 weights, which checkpoints "
           "and exports hold. fp16 scales the loss, skips steps whose gradients "
-          "overflow, and is multiplied as float32 on CPUs")
-      ->check(CLI::IsMember({"fp32", "bf16", "fp16"}));
+          "overflow, and is multiplied as float32 on CPUs. fp8 is bf16 but "
+          "for products of values and weights and their gradients': factors "
+          "are scaled by their largest magnitude and rounded to 8-bit floats, "
+          "E4M3 for values and weights, E5M2 for gradients; the last layer "
+          "stays in bf16. GPUs from sm_90 on multiply them so, CPUs the same "
+          "numbers as bf16")
+      ->check(CLI::IsMember({"fp32", "bf16", "fp16", "fp8"}));
   command
       .add_option("--reduce-precision", arguments.options.reducePrecision,
                   "the type in which ranks reduce gradients")

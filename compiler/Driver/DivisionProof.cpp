@@ -11,6 +11,7 @@
 #include "dialects/Interfaces/OpInterfaces.h"
 #include "dialects/Train/Versions.h"
 #include "passes/Analysis/Roles.h"
+#include "passes/Precision/Float8Step.h"
 #include "passes/Proof/EqualBlocks.h"
 #include "passes/Proof/Passes.h"
 #include "runtime/Base/File.h"
@@ -149,6 +150,8 @@ static std::vector<int64_t> listDivisors(const CompileOptions &options) {
         samples * options.getAxisSize("sp"), 2 * options.getAxisSize("sp")})
     if (each > 1 && !llvm::is_contained(divisors, each))
       divisors.push_back(each);
+  if (options.precision == "fp8") // products of other sizes are not rounded
+    divisors.push_back(kFloat8Step);
   return divisors;
 }
 
@@ -433,6 +436,8 @@ private:
     PassManager manager(forward->getContext(), ModuleOp::getOperationName());
     ShrinkDimsPassOptions shrinking;
     llvm::append_range(shrinking.divisors, listDivisors(divided));
+    if (divided.precision == "fp8")
+      shrinking.batchDivisors.push_back(kFloat8Step * divided.accumulate);
     if (divided.accumulate > 1)
       shrinking.batchDivisors.push_back(countSampleShares(divided) *
                                         divided.accumulate);

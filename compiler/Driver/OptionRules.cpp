@@ -303,7 +303,23 @@ static bool updatesOnHost(const CompileOptions &options) {
   return offloads(options, "update");
 }
 
+/// Whether all GPUs of the target multiply floats of 8 bits; a plan is for
+/// those of its cluster.
+static bool multipliesFloat8(const CompileOptions &options) {
+  int version = 0;
+  llvm::StringRef arch = options.cudaArch;
+  return isForCpus(options) || options.plansOnly ||
+         (arch.consume_front("sm_") && !arch.getAsInteger(10, version) &&
+          version >= 90);
+}
+
 static const Rule kOfTargets[] = {
+    {{"--precision"},
+     [](const CompileOptions &options) {
+       return options.precision != "fp8" || multipliesFloat8(options);
+     },
+     "fp8 needs GPUs that multiply 8-bit floats: --target cuda:sm_90 or later; "
+     "for others there is bf16"},
     {{"--offload"},
      [](const CompileOptions &options) {
        return isForGpus(options) || !updatesOnHost(options);

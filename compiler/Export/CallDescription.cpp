@@ -91,6 +91,11 @@ static kernels::ElementType elementTypeOf(Type type) {
     return Element::F16;
   if (type.isF64())
     return Element::F64;
+  // As the plan has them (getDataType).
+  if (isa<Float8E4M3FNType>(type))
+    return Element::U8;
+  if (isa<Float8E5M2Type>(type))
+    return Element::I8;
   if (!isa<IntegerType>(type)) // no call has other types
     return Element::F32;
   const bool isUnsigned = type.isUnsignedInteger();

@@ -1,6 +1,8 @@
 //===- ExportTypes.cpp - MLIR's types in the schema's words ---------------===//
 #include "compiler/Export/ExportTypes.h"
 
+#include "dialects/Train/Float8Ops.h"
+
 using namespace mlir;
 
 namespace zc {
@@ -33,6 +35,9 @@ plan::DataType getDataType(Type element) {
     return plan::BF16;
   if (auto integer = dyn_cast<IntegerType>(element))
     return getIntegerType(integer);
+  // To a plan, floats of 8 bits are their bits (kernels/Calls/Matmul.h).
+  if (train::isFloat8(element))
+    return isa<Float8E5M2Type>(element) ? plan::I8 : plan::U8;
   return plan::DATA_TYPE_UNSPECIFIED;
 }
 

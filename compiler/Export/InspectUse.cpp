@@ -6,6 +6,7 @@
 #include "runtime/Plan/Types.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 namespace zc {
@@ -29,6 +30,14 @@ std::string labelAt(const plan::Program &program, uint32_t instruction) {
 bool isAway(const plan::Buffer &buffer) {
   return buffer.space() == plan::OFFLOADED ||
          (buffer.space() == plan::FLIGHT && buffer.offloaded());
+}
+
+/// A product's factors: 8-bit integers are 8-bit floats (MatmulSpec).
+const char *nameOfFactor(kernels::ElementType type) {
+  if (type == kernels::ElementType::U8)
+    return "float8 E4M3";
+  return type == kernels::ElementType::I8 ? "float8 E5M2"
+                                          : kernels::nameOfType(type);
 }
 
 } // namespace
@@ -141,6 +150,26 @@ std::string printUse(const plan::Manifest &manifest, int role) {
   return text;
 }
 
+/// "48 of bfloat16, 96 of float8 E5M2 by float8 E4M3".
+static std::string printProductTypes(const plan::Manifest &manifest) {
+  std::map<std::string, int> counts;
+  for (const plan::Role &role : manifest.roles())
+    for (const plan::Program &program : role.programs())
+      for (const plan::Instruction &instruction : program.instructions()) {
+        if (!isCall<kernels::MatmulCall>(instruction) || isEvaluation(program))
+          continue;
+        const kernels::MatmulSpec spec = kernels::MatmulCall::specOf(
+            describeCall(program, instruction.library()));
+        const std::string a = nameOfFactor(spec.a.type),
+                          b = nameOfFactor(spec.b.type);
+        ++counts[a == b ? a : strCat(a, " by ", b)];
+      }
+  std::string text;
+  for (const auto &[types, count] : counts)
+    text += strCat(text.empty() ? "" : ", ", count, " of ", types);
+  return text;
+}
+
 std::string printProducts(const plan::Manifest &manifest) {
   const ProductReport report = measureProducts(manifest);
   if (report.count == 0)
@@ -148,7 +177,8 @@ std::string printProducts(const plan::Manifest &manifest) {
   return strCat("  ", report.inTiles, " of ", report.count,
                 " products have only dims of multiples of 16; the smallest is ",
                 report.smallest[0], " x ", report.smallest[1], " x ",
-                report.smallest[2], " (", report.label, ")\n");
+                report.smallest[2], " (", report.label, "); ",
+                printProductTypes(manifest), "\n");
 }
 
 } // namespace zc

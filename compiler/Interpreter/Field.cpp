@@ -95,6 +95,8 @@ int64_t compute(const Instruction &in, int64_t a, int64_t b, int64_t c) {
     return a == kNotANumber ? a : std::abs(a);
   case Opcode::ToF16: // rounding is left out
   case Opcode::ToBF16:
+  case Opcode::ToE4M3:
+  case Opcode::ToE5M2:
   case Opcode::MoveF:
     return a;
   case Opcode::Exp:

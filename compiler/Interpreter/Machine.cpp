@@ -212,6 +212,10 @@ static double computeFloat(const Instruction &in, double a, double b,
     return roundTo(a, 11, -14, 15);
   case Opcode::ToBF16:
     return roundTo(a, 8, -126, 127);
+  case Opcode::ToE4M3: // of numbers up to 448: there is no infinity
+    return roundTo(a, 4, -6, 8);
+  case Opcode::ToE5M2:
+    return roundTo(a, 3, -14, 15);
   case Opcode::MoveF:
     return a;
   default:

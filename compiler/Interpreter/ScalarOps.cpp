@@ -122,6 +122,10 @@ std::optional<Instruction> scalarInstruction(Operation *op,
     instruction.opcode = Opcode::ToF16;
   if (rounds && isa<arith::TruncFOp>(op) && result.isBF16())
     instruction.opcode = Opcode::ToBF16;
+  if (rounds && isa<arith::TruncFOp>(op) && isa<Float8E4M3FNType>(result))
+    instruction.opcode = Opcode::ToE4M3;
+  if (rounds && isa<arith::TruncFOp>(op) && isa<Float8E5M2Type>(result))
+    instruction.opcode = Opcode::ToE5M2;
   if (!result.isIntOrIndexOrFloat())
     return std::nullopt;
   instruction.rounds = precision == Precision::Single && isa<FloatType>(result);

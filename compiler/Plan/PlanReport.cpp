@@ -197,6 +197,13 @@ Result<PlanReport> planStep(const plan::Manifest &manifest,
   ZC_RETURN_IF_ERROR(countWays(manifest, cluster, options, report));
   report.parameters = countParameters(manifest);
   const Products products = countProducts(manifest, uses, double(ranksOfRole));
+  // As quick as float32, as types are whose rate a file leaves out, no GPU is
+  // that multiplies them at all.
+  if (products.byType[plan::U8] > 0 &&
+      cluster.device.flopsPerSecond[plan::U8] == 0)
+    return makeError(StatusCode::InvalidArgument, "cluster '", cluster.name,
+                     "' has no rate of 8-bit floats (device.flops_per_s.f8); "
+                     "plan it with --precision bf16");
   // A model whose first layer's input has no gradient needs less than that.
   report.modelFlops = std::min(3 * products.forward, products.executed);
   report.executedFlops = products.executed;

@@ -1,5 +1,6 @@
 //===- TrainDialect.cpp ---------------------------------------------------===//
 #include "dialects/Train/ExpertOps.h"
+#include "dialects/Train/Float8Ops.h"
 #include "dialects/Train/GradientOps.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -26,6 +27,9 @@ void TrainDialect::initialize() {
       ,
 #define GET_OP_LIST
 #include "dialects/Train/ExpertOps.cpp.inc"
+      ,
+#define GET_OP_LIST
+#include "dialects/Train/Float8Ops.cpp.inc"
       >();
 }
 

@@ -47,8 +47,9 @@ def Train_Dialect : Dialect {
                            "::mlir::affine::AffineDialect"];
 }
 
-def Train_Tensor : StaticShapeTensorOf<[F32, F64, F16, BF16, I1, I8, I16, I32,
-                                        I64, UI8, UI16, UI32, UI64]>;
+def Train_Tensor : StaticShapeTensorOf<[F32, F64, F16, BF16, F8E4M3FN, F8E5M2,
+                                        I1, I8, I16, I32, I64, UI8, UI16, UI32,
+                                        UI64]>;
 def Train_FloatTensor : StaticShapeTensorOf<[F32, F64, F16, BF16]>;
 def Train_BoolTensor : StaticShapeTensorOf<[I1]>;
 def Train_IntTensor : StaticShapeTensorOf<[I8, I16, I32, I64]>;

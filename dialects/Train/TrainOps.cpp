@@ -1,5 +1,6 @@
 //===- TrainOps.cpp - what TableGen generates for the ops -----------------===//
 #include "dialects/Train/ExpertOps.h"
+#include "dialects/Train/Float8Ops.h"
 #include "dialects/Train/GradientOps.h"
 #include "dialects/Train/Ops/OpSupport.h"
 
@@ -12,3 +13,5 @@ using namespace zc::train;
 #include "dialects/Train/GradientOps.cpp.inc"
 #define GET_OP_CLASSES
 #include "dialects/Train/ExpertOps.cpp.inc"
+#define GET_OP_CLASSES
+#include "dialects/Train/Float8Ops.cpp.inc"

@@ -10,6 +10,7 @@ namespace zc::kernels {
 namespace {
 
 bool accumulates(const LibraryCall &call) { return call.op == "matmul_add"; }
+bool isScaled(const LibraryCall &call) { return call.op == "scaled_matmul"; }
 
 MatmulActivation activationOf(const std::string &name) {
   if (name == "relu")
@@ -48,8 +49,9 @@ MatmulEpilogue epilogueOf(const LibraryCall &call) {
 /// The places of a call's tensors among its inputs and outputs.
 struct Places {
   size_t a, b;
-  size_t addend = 0, bias = 0, auxiliary = 0, sums = 0; // where there are any
-  size_t inputs, outputs;                               // how many there are
+  size_t aScale = 0, bScale = 0; // where there are any, as the next
+  size_t addend = 0, bias = 0, auxiliary = 0, sums = 0;
+  size_t inputs, outputs; // how many there are
 
   explicit Places(const LibraryCall &call) {
     const MatmulEpilogue epilogue = epilogueOf(call);
@@ -57,6 +59,10 @@ struct Places {
     b = a + 1;
     inputs = b + 1;
     outputs = 1;
+    if (isScaled(call)) {
+      aScale = inputs++;
+      bScale = inputs++;
+    }
     if (epilogue.addend)
       addend = inputs++;
     if (epilogue.bias)
@@ -89,11 +95,42 @@ std::string checkProduct(const MatmulSpec &spec) {
       a[rank - 1] != b[rank - 2])
     return "it multiplies " + printDims(a) + " by " + printDims(b) + " into " +
            printDims(c);
+  return "";
+}
+
+/// Both factors are floats of one type, and the product is too or is float32.
+std::string checkFactors(const MatmulSpec &spec) {
   const ElementType type = spec.a.type, result = spec.c.type;
   if (!isMatrixType(type) || spec.b.type != type ||
       (result != type && result != ElementType::F32))
     return std::string("it multiplies ") + nameOfType(type) + " by " +
            nameOfType(spec.b.type) + " into " + nameOfType(result);
+  return "";
+}
+
+bool isFloat8(ElementType type) {
+  return type == ElementType::U8 || type == ElementType::I8;
+}
+
+/// Matrices of 8-bit floats, of which one at most holds gradients; sizes are
+/// multiples of 16, as the library has them; a scale is a number.
+std::string checkScaled(const LibraryCall &call, const MatmulSpec &spec) {
+  const ElementType a = spec.a.type, b = spec.b.type, c = spec.c.type;
+  if (!isFloat8(a) || !isFloat8(b) ||
+      (a == ElementType::I8 && b == ElementType::I8) ||
+      (c != ElementType::BF16 && c != ElementType::F32))
+    return std::string("it multiplies 8-bit floats stored as ") +
+           nameOfType(a) + " and " + nameOfType(b) + " into " + nameOfType(c);
+  const auto isSound = [](int64_t dim) { return dim % 16 == 0; };
+  if (spec.c.dims.size() != 2 || !isSound(spec.c.dims[0]) ||
+      !isSound(spec.c.dims[1]) || !isSound(spec.a.dims[1]))
+    return "it multiplies 8-bit floats " + printDims(spec.a.dims) + " by " +
+           printDims(spec.b.dims) + "; sizes must be multiples of 16";
+  const Places places(call);
+  for (size_t index : {places.aScale, places.bScale})
+    if (call.inputs[index].type != ElementType::F32 ||
+        call.inputs[index].numElements() != 1)
+      return "its scale is " + print(call.inputs[index]);
   return "";
 }
 
@@ -169,7 +206,8 @@ std::string checkEpilogue(const LibraryCall &call, const Places &places) {
   if (error.empty() && epilogue.sums != MatmulSums::None)
     error = checkPart(call, call.outputs[places.sums],
                       epilogue.sums == MatmulSums::LhsRows ? m : n, "sums");
-  if (error.empty() && !isSound(epilogue, accumulates(call)))
+  if (error.empty() &&
+      (!isSound(epilogue, accumulates(call)) || isScaled(call)))
     error = "the parts of its epilogue do not go together";
   return error;
 }
@@ -192,6 +230,9 @@ std::string MatmulCall::check(const LibraryCall &call) {
   std::string error = checkCounts(call, places.inputs, places.outputs);
   if (error.empty())
     error = checkProduct(specOf(call));
+  if (error.empty())
+    error = isScaled(call) ? checkScaled(call, specOf(call))
+                           : checkFactors(specOf(call));
   if (error.empty() && accumulates(call) &&
       (call.inputs[0].place != call.outputs[0].place ||
        call.inputs[0].type != call.outputs[0].type ||
@@ -220,6 +261,10 @@ MatmulLaunch MatmulCall::launch(const LibraryCall &call,
   launch.a = addresses.inputs[places.a];
   launch.b = addresses.inputs[places.b];
   launch.c = addresses.outputs[0];
+  if (isScaled(call)) {
+    launch.aScale = addresses.inputs[places.aScale];
+    launch.bScale = addresses.inputs[places.bScale];
+  }
   launch.workspace = addresses.workspace;
   launch.workspaceBytes = addresses.workspaceBytes;
   if (epilogue.addend)
@@ -252,7 +297,9 @@ CallWork MatmulCall::workOf(const LibraryCall &call) {
     product.batch *= c[i];
   product.transposesA = isTransposed(spec.a);
   product.transposesB = isTransposed(spec.b);
-  return {"matmul", spec.a.type, product};
+  // 8-bit floats of either type are as quick.
+  const bool isFloat8 = spec.a.type == ElementType::I8;
+  return {"matmul", isFloat8 ? ElementType::U8 : spec.a.type, product};
 }
 
 /// A thread of the library packs blocks of a and b and keeps a block of c in

@@ -44,7 +44,9 @@ struct MatmulEpilogue {
 enum class MatmulPrecision : uint8_t { Highest, Bf16x3, Bf16x6 };
 
 /// c = a * b, or c += a * b. a [batch..., M, K], b [batch..., K, N],
-/// c [batch..., M, N]; a transpose is a pair of swapped strides.
+/// c [batch..., M, N]; a transpose is a pair of swapped strides. Factors of U8
+/// are 8-bit floats of type E4M3, those of I8 E5M2: each has a scale, a and b
+/// are matrices, and only GPUs' libraries multiply them.
 struct MatmulSpec {
   StridedTensor a, b, c;
   bool accumulate = false;
@@ -59,16 +61,19 @@ struct MatmulLaunch {
   void *workspace;
   uint64_t workspaceBytes;
   void *addend, *bias, *auxiliary, *sums;
+  void *aScale, *bScale; // a float32 each, of 8-bit factors; or null
 };
 
-/// [accumulator,] lhs, rhs[, addend][, bias][, auxiliary] to the product[,
-/// auxiliary][, sums]; an accumulator is the memory of the product. The
-/// auxiliary tensor is read by gradients, else written.
+/// [accumulator,] lhs, rhs[, lhs scale, rhs scale][, addend][, bias][,
+/// auxiliary] to the product[, auxiliary][, sums]; scales are of 8-bit factors;
+/// an accumulator is the memory of the product. The auxiliary tensor is read by
+/// gradients, else written.
 struct MatmulCall : CallRoom {
   using Spec = MatmulSpec;
   using Launch = MatmulLaunch;
   static constexpr const char *kName = "matmul";
-  static constexpr std::string_view kOps[] = {"matmul", "matmul_add"};
+  static constexpr std::string_view kOps[] = {"matmul", "matmul_add",
+                                              "scaled_matmul"};
   static constexpr std::string_view kAttributes[] = {
       "transpose_lhs",
       "transpose_rhs",

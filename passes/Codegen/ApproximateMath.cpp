@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "passes/Codegen/Float8Conversion.h"
 #include "passes/Codegen/FloatMath.h"
 #include "passes/Codegen/Passes.h"
 
@@ -178,6 +179,7 @@ struct ApproximateMath : public impl::ApproximateMathPassBase<ApproximateMath> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     addFunctions(patterns);
+    addFloat8Conversions(patterns);
     // On most processors LLVM rounds to bfloat16 by calls; as shifts and sums
     // it is vectors everywhere, and the same bits.
     if (expandBFloat16) {

@@ -4,6 +4,7 @@
 #include "dialects/Sched/TargetAttr.h"
 #include "passes/Allocation/Passes.h"
 #include "passes/Codegen/Passes.h"
+#include "passes/Precision/Float8Passes.h"
 #include "passes/Proof/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -53,6 +54,7 @@ void registerPasses() {
   registerImportPasses();
   registerAutodiffPasses();
   registerPrecisionPasses();
+  registerFloat8Passes();
   registerExpertsPasses();
   registerSequencePasses();
   registerProofPasses();

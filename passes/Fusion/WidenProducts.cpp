@@ -4,6 +4,7 @@
 // for forward and backward together would be kept between them.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Train/Float8Ops.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "passes/Fusion/Passes.h"
 #include "passes/Target/Target.h"
@@ -20,6 +21,15 @@ namespace {
 struct WidenProducts : public impl::WidenProductsPassBase<WidenProducts> {
   void runOnOperation() override {
     const Target &target = getTarget(getOperation());
+    SmallVector<ScaledMatmulOp> scaled;
+    getOperation().walk([&](ScaledMatmulOp op) {
+      if (target.libraryFor(op).empty())
+        scaled.push_back(op);
+      else
+        layOut(op);
+    });
+    for (ScaledMatmulOp op : scaled)
+      widenScaled(op);
     SmallVector<Operation *> products;
     getOperation().walk([&](Operation *op) {
       if (target.needsFloat32(op))
@@ -31,6 +41,44 @@ struct WidenProducts : public impl::WidenProductsPassBase<WidenProducts> {
   }
 
 private:
+  /// Libraries for 8 bits read factors along K alone: [M, K] and [N, K].
+  static void layOut(ScaledMatmulOp op) {
+    OpBuilder builder(op);
+    if (op.getTransposeLhs())
+      op.getLhsMutable().assign(
+          transpose(builder, op.getLoc(), op.getLhs(), {1, 0}));
+    if (!op.getTransposeRhs())
+      op.getRhsMutable().assign(
+          transpose(builder, op.getLoc(), op.getRhs(), {1, 0}));
+    op.setTransposeLhs(false);
+    op.setTransposeRhs(true);
+  }
+
+  /// Every float of 8 bits is one of bfloat16, and a product of two of them is
+  /// exact in float32: the same numbers, but for the order of the sum.
+  static void widenScaled(ScaledMatmulOp op) {
+    OpBuilder builder(op);
+    Location loc = op.getLoc();
+    Value lhs = convert(builder, loc, op.getLhs(), builder.getBF16Type());
+    Value rhs = convert(builder, loc, op.getRhs(), builder.getBF16Type());
+    auto type = cast<RankedTensorType>(op.getType());
+    auto wide = withElementType(type, builder.getF32Type());
+    Value product =
+        MatmulOp::create(builder, loc, wide, lhs, rhs, op.getTransposeLhs(),
+                         op.getTransposeRhs());
+    Value scale =
+        MulOp::create(builder, loc, op.getLhsScale(), op.getRhsScale());
+    product =
+        MulOp::create(builder, loc, product,
+                      broadcast(builder, loc, scale, type.getShape(), {}));
+    Value result = narrow(builder, loc, product, type);
+    for (NamedAttribute attribute : op->getDiscardableAttrs())
+      result.getDefiningOp()->setAttr(attribute.getName(),
+                                      attribute.getValue());
+    op.getResult().replaceAllUsesWith(result);
+    op.erase();
+  }
+
   static void widenProduct(Operation *op) {
     OpBuilder builder(op);
     for (OpOperand &operand : op->getOpOperands())

@@ -4,6 +4,7 @@
 #include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/ProgramBuilder.h"
+#include "dialects/Train/StateLookup.h"
 
 using namespace mlir;
 using namespace zc::train;
@@ -41,6 +42,18 @@ void roundWhereRead(StateOp parameter, BlockArgument argument,
   Operation *op = rounded.getDefiningOp();
   op->setAttr(kRoundsParameterAttr, builder.getUnitAttr());
   argument.replaceAllUsesExcept(rounded, op);
+}
+
+StateOp findReadWeight(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<ConvertOp, ReshapeOp, TransposeOp>(op))
+      return nullptr;
+    value = op->getOperand(0);
+  }
+  StateOp state = findState(value);
+  return state && (state.getKind() == kParameter || state.getKind() == kCopy)
+             ? state
+             : StateOp();
 }
 
 /// One that adapts begins as PyTorch's GradScaler.

@@ -23,6 +23,10 @@ mlir::FailureOr<train::StateOp> addCopy(train::StateOp parameter,
 void roundWhereRead(train::StateOp parameter, mlir::BlockArgument argument,
                     mlir::FloatType element);
 
+/// The parameter, or copy of one, that `value` has the elements of, in whatever
+/// order and type; null for others.
+train::StateOp findReadWeight(mlir::Value value);
+
 /// The states of a loss that is scaled, where there are none yet. `fixed`: what
 /// by; 0: a scale that adapts, which counts the steps since it last did.
 mlir::LogicalResult addLossScale(mlir::ModuleOp module, double fixed);

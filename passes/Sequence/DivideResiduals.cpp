@@ -11,6 +11,7 @@
 // second keeps all tokens of one value a product.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Train/Float8Ops.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/Tokens.h"
 #include "passes/Analysis/ForwardOps.h"
@@ -137,7 +138,8 @@ private:
       if (!seen.insert(next).second)
         continue;
       Operation *op = next.getDefiningOp();
-      if (!op || isa<MatmulOp>(op) || isAttention(op) || sums.contains(op))
+      if (!op || isa<MatmulOp, ScaledMatmulOp>(op) || isAttention(op) ||
+          sums.contains(op))
         sources.insert(next);
       else
         work.append(op->operand_begin(), op->operand_end());
@@ -194,7 +196,7 @@ private:
   /// features instead.
   static bool readsAll(OpOperand &use, TokenDims &tokens) {
     auto op = dyn_cast<ShardableOpInterface>(use.getOwner());
-    if (!op || isa<MatmulOp, ScatterAddOp>(use.getOwner()) ||
+    if (!op || isa<MatmulOp, ScaledMatmulOp, ScatterAddOp>(use.getOwner()) ||
         isAttention(use.getOwner()))
       return true;
     ShardingRule rule = op.getShardingRule();

@@ -1,4 +1,5 @@
 //===- JoinRows.cpp - --zc-join-rows --------------------------------------===//
+#include "dialects/Train/Float8Ops.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Sequence/Passes.h"
@@ -14,17 +15,22 @@ namespace {
 
 struct JoinRows : public impl::JoinRowsPassBase<JoinRows> {
   void runOnOperation() override {
-    SmallVector<MatmulOp> ops;
-    getOperation().walk([&](MatmulOp op) {
+    joinAll<MatmulOp>();
+    joinAll<ScaledMatmulOp>();
+  }
+
+private:
+  template <typename Op> void joinAll() {
+    SmallVector<Op> ops;
+    getOperation().walk([&](Op op) {
       if (rankOf(op.getLhs()) > 2 &&
           (rankOf(op.getRhs()) == 2 || rankOf(op.getResult()) == 2))
         ops.push_back(op);
     });
-    for (MatmulOp op : ops)
+    for (Op op : ops)
       join(op);
   }
 
-private:
   static int64_t rankOf(Value value) {
     return cast<RankedTensorType>(value.getType()).getRank();
   }
@@ -41,7 +47,7 @@ private:
     return reshape(builder, value.getLoc(), value, {rows, columns});
   }
 
-  static void join(MatmulOp op) {
+  template <typename Op> static void join(Op op) {
     OpBuilder builder(op);
     op.getLhsMutable().assign(flatten(builder, op.getLhs()));
     op.getRhsMutable().assign(flatten(builder, op.getRhs()));

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Interfaces/OpInterfaces.h"
+#include "dialects/Train/Float8Ops.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/ProgramBuilder.h"
 #include "passes/Autodiff/SampleDims.h"
@@ -64,8 +65,8 @@ private:
 
   void visit(Operation *op);
   void visitReshape(ReshapeOp op);
-  bool visitMatmul(MatmulOp op);
-  bool visitReduce(ReduceOp op, Twin input);
+  template <typename Op> bool visitMatmul(Op op);
+  template <typename Op> bool visitReduce(Op op, Twin input);
   bool visitRows(Operation *op, int64_t tokens);
   std::optional<Value> findTwin(Operation *op, Value value, int64_t tokens);
   void replaceWhole(Operation *op, Operation *made);
@@ -124,13 +125,13 @@ void RowSeparator::replaceWhole(Operation *op, Operation *made) {
   op->replaceAllUsesWith(made->getResults());
 }
 
-bool RowSeparator::visitMatmul(MatmulOp op) {
+template <typename Op> bool RowSeparator::visitMatmul(Op op) {
   auto lhs = twinOf(op.getLhs()), rhs = twinOf(op.getRhs());
   if (shapeOfType(op.getResult()).size() != 2)
     return false;
   OpBuilder builder(op);
   if (lhs && !rhs && !op.getTransposeLhs()) {
-    auto made = cast<MatmulOp>(builder.clone(*op));
+    auto made = cast<Op>(builder.clone(*op));
     made.getLhsMutable().assign(lhs->value);
     made.getResult().setType(
         cast<RankedTensorType>(separated(op.getType(), lhs->tokens)));
@@ -140,14 +141,14 @@ bool RowSeparator::visitMatmul(MatmulOp op) {
   if (!lhs || !rhs || lhs->tokens != rhs->tokens || !op.getTransposeLhs() ||
       op.getTransposeRhs())
     return false;
-  auto made = cast<MatmulOp>(builder.clone(*op));
+  auto made = cast<Op>(builder.clone(*op));
   made.getLhsMutable().assign(lhs->value);
   made.getRhsMutable().assign(rhs->value);
   replaceWhole(op, made);
   return true;
 }
 
-bool RowSeparator::visitReduce(ReduceOp op, Twin input) {
+template <typename Op> bool RowSeparator::visitReduce(Op op, Twin input) {
   OpBuilder builder(op);
   bool sums = llvm::is_contained(op.getDims(), 0);
   SmallVector<int64_t> dims;
@@ -155,7 +156,7 @@ bool RowSeparator::visitReduce(ReduceOp op, Twin input) {
     dims = {0};
   for (int64_t dim : op.getDims())
     dims.push_back(dim + 1);
-  auto made = cast<ReduceOp>(builder.clone(*op));
+  auto made = cast<Op>(builder.clone(*op));
   made.getInputMutable().assign(input.value);
   made.setDims(dims);
   if (sums) {
@@ -244,8 +245,12 @@ void RowSeparator::visit(Operation *op) {
   bool done;
   if (auto matmul = dyn_cast<MatmulOp>(op))
     done = visitMatmul(matmul);
+  else if (auto scaled = dyn_cast<ScaledMatmulOp>(op))
+    done = visitMatmul(scaled);
   else if (auto reduce = dyn_cast<ReduceOp>(op))
     done = visitReduce(reduce, *first);
+  else if (auto amax = dyn_cast<AmaxOp>(op))
+    done = visitReduce(amax, *first);
   else
     done = visitRows(op, first->tokens);
   if (!done) // reads rows as they were, but made of the twin

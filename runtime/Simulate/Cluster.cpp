@@ -21,7 +21,8 @@ constexpr std::pair<const char *, plan::DataType> kDtypes[] = {
     {"f32", plan::F32},
     {"f64", plan::F64},
     {"f16", plan::F16},
-    {"bf16", plan::BF16}};
+    {"bf16", plan::BF16},
+    {"f8", plan::U8}}; // of either type (kernels/Calls/Matmul.h)
 
 /// Any real machine stays far below these.
 constexpr double kMostFlops = 1e21, kMostBytes = 1e18, kMostSeconds = 1e3;
@@ -174,7 +175,7 @@ private:
       each.transposesB = transposed == "b" || transposed == "ab";
       each.dtype = dtypeOf(product.text("dtype"));
       if (each.dtype == plan::DATA_TYPE_UNSPECIFIED)
-        product.fail("dtype", "expected f32, f64, f16 or bf16");
+        product.fail("dtype", "expected f32, f64, f16, bf16 or f8");
       each.flopsPerSecond = product.number("flops_per_s", 1, kMostFlops);
       ZC_RETURN_IF_ERROR(product.finish());
     }

@@ -1,4 +1,5 @@
 //===- Matmul.cpp - train.matmul ----------------------------------------===//
+#include "dialects/Train/Float8Ops.h"
 #include "dialects/Train/Ops/MatmulSupport.h"
 
 using namespace mlir;
@@ -40,11 +41,45 @@ void MatmulOp::buildLinalg(OpBuilder &builder, Location loc, ValueRange inputs,
                      getTransposeRhs());
 }
 
-static Value multiply(OpBuilder &builder, Location loc, Type type, Value lhs,
-                      bool transposeLhs, Value rhs, bool transposeRhs) {
-  return MatmulOp::create(builder, loc, type, lhs, rhs, transposeLhs,
-                          transposeRhs);
-}
+namespace {
+/// A factor of a gradient, and the 8-bit type that it is rounded to, or none.
+struct Factor {
+  Value value;
+  Type rounded;
+};
+
+/// Builds products that are rounded to 8 bits where `op` is.
+class GradientBuilder {
+public:
+  GradientBuilder(OpBuilder &builder, MatmulOp op, Value grad)
+      : lhs{op.getLhs(), {}}, rhs{op.getRhs(), {}}, grad{grad, {}},
+        builder(builder), loc(op.getLoc()) {
+    auto types = op->getAttrOfType<ArrayAttr>(kFloat8Attr);
+    if (!types)
+      return;
+    lhs.rounded = cast<TypeAttr>(types[0]).getValue();
+    rhs.rounded = cast<TypeAttr>(types[1]).getValue();
+    // Gradients spread over more magnitudes than values.
+    this->grad.rounded = Float8E5M2Type::get(builder.getContext());
+  }
+
+  Value multiply(Type type, Factor a, bool transposeA, Factor b,
+                 bool transposeB) {
+    auto product = MatmulOp::create(builder, loc, type, a.value, b.value,
+                                    transposeA, transposeB);
+    if (a.rounded)
+      product->setAttr(kFloat8Attr,
+                       builder.getTypeArrayAttr({a.rounded, b.rounded}));
+    return product;
+  }
+
+  Factor lhs, rhs, grad;
+
+private:
+  OpBuilder &builder;
+  Location loc;
+};
+} // namespace
 
 LogicalResult MatmulOp::vjp(OpBuilder &builder, ValueRange resultGrads,
                             ArrayRef<bool> wanted,
@@ -54,17 +89,16 @@ LogicalResult MatmulOp::vjp(OpBuilder &builder, ValueRange resultGrads,
       cast<RankedTensorType>(getLhs().getType()).getRank())
     return emitOpError("that sums over rows of several dims is a gradient "
                        "itself, and has none");
-  Location loc = getLoc();
-  Value grad = resultGrads[0], a = getLhs(), b = getRhs();
+  GradientBuilder g(builder, *this, resultGrads[0]);
   bool ta = getTransposeLhs(), tb = getTransposeRhs();
   if (wanted[0])
     operandGrads[0] =
-        ta ? multiply(builder, loc, a.getType(), b, tb, grad, true)
-           : multiply(builder, loc, a.getType(), grad, false, b, !tb);
+        ta ? g.multiply(getLhs().getType(), g.rhs, tb, g.grad, true)
+           : g.multiply(getLhs().getType(), g.grad, false, g.rhs, !tb);
   if (wanted[1])
     operandGrads[1] =
-        tb ? multiply(builder, loc, b.getType(), grad, true, a, ta)
-           : multiply(builder, loc, b.getType(), a, !ta, grad, false);
+        tb ? g.multiply(getRhs().getType(), g.grad, true, g.lhs, ta)
+           : g.multiply(getRhs().getType(), g.lhs, !ta, g.grad, false);
   return success();
 }
 
@@ -89,10 +123,13 @@ static LogicalResult foldTransposes(MatmulOp op, PatternRewriter &rewriter) {
   Value lhs = untranspose(op.getLhs()), rhs = untranspose(op.getRhs());
   if (!lhs && !rhs)
     return failure();
-  rewriter.replaceOpWithNewOp<MatmulOp>(
+  Attribute rounded = op->getAttr(kFloat8Attr);
+  auto folded = rewriter.replaceOpWithNewOp<MatmulOp>(
       op, op.getType(), lhs ? lhs : op.getLhs(), rhs ? rhs : op.getRhs(),
       op.getTransposeLhs() != static_cast<bool>(lhs),
       op.getTransposeRhs() != static_cast<bool>(rhs));
+  if (rounded)
+    folded->setAttr(kFloat8Attr, rounded);
   return success();
 }
 

@@ -1,6 +1,8 @@
 //===- MatmulSupport.cpp - matmul and matmul_add --------------------------===//
 #include "dialects/Train/Ops/MatmulSupport.h"
 
+#include "dialects/Train/Float8Ops.h"
+
 using namespace mlir;
 
 namespace zc::train {
@@ -59,9 +61,11 @@ LogicalResult verifyMatmul(Operation *op, const MatmulShape &shape,
   if (rank < 2 || rhs.getRank() != rank || to.getRank() != rank)
     return op->emitOpError(
         "operands and result must have the same number of dims, at least 2");
-  if (lhs.getElementType() != rhs.getElementType())
+  const bool isOf8 =
+      isFloat8(lhs.getElementType()) && isFloat8(rhs.getElementType());
+  if (lhs.getElementType() != rhs.getElementType() && !isOf8)
     return op->emitOpError("operands have different element types");
-  if (to.getElementType() != lhs.getElementType() &&
+  if (!isOf8 && to.getElementType() != lhs.getElementType() &&
       to.getElementType() != getComputeType(lhs.getElementType()))
     return op->emitOpError("operands of ")
            << lhs.getElementType() << " give no " << to.getElementType();

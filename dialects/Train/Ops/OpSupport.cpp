@@ -1,6 +1,8 @@
 //===- OpSupport.cpp - what the ops' rooms share --------------------------===//
 #include "dialects/Train/Ops/OpSupport.h"
 
+#include "dialects/Train/Float8Ops.h"
+
 #include "mlir/IR/AffineMap.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -24,8 +26,14 @@ RankedTensorType withElementType(Type type, Type element) {
 
 bool isNarrow(Type element) { return isa<Float16Type, BFloat16Type>(element); }
 
+bool isFloat8(Type element) {
+  return isa<Float8E4M3FNType, Float8E5M2Type>(element);
+}
+
 Type getComputeType(Type element) {
-  return isNarrow(element) ? Float32Type::get(element.getContext()) : element;
+  return isNarrow(element) || isFloat8(element)
+             ? Float32Type::get(element.getContext())
+             : element;
 }
 
 RankedTensorType withComputeType(Type type) {
@@ -262,7 +270,7 @@ Value widenScalar(OpBuilder &builder, Location loc, Value scalar) {
 }
 
 Value narrowScalar(OpBuilder &builder, Location loc, Value scalar, Type type) {
-  return isNarrow(type) && scalar.getType() != type
+  return (isNarrow(type) || isFloat8(type)) && scalar.getType() != type
              ? arith::TruncFOp::create(builder, loc, type, scalar)
              : scalar;
 }

@@ -1,7 +1,7 @@
 //===- LibraryPatterns.cpp - what GPU libraries compute -------------------===//
 #include "passes/Target/Cuda/LibraryPatterns.h"
 
-#include "dialects/Train/TrainDialect.h"
+#include "dialects/Train/Float8Ops.h"
 
 #include <algorithm>
 #include <limits>
@@ -12,6 +12,7 @@ using namespace zc::train;
 namespace zc::cuda {
 
 static constexpr llvm::StringLiteral kMatmul = "cublaslt.matmul",
+                                     kFloat8 = "cublaslt.fp8",
                                      kConvolution = "cudnn.convolution",
                                      kPooling = "cudnn.pooling",
                                      kAttention = "cudnn.attention";
@@ -20,15 +21,12 @@ static constexpr llvm::StringLiteral kMatmul = "cublaslt.matmul",
 static constexpr llvm::StringLiteral kShortAttention = "cudnn.short-attention";
 
 ArrayRef<LibraryName> getLibraryNames() {
-  static constexpr LibraryName kNames[] = {{kMatmul},
-                                           {kEpilogue},
-                                           {kSums, false},
-                                           {kReluBits, false},
-                                           {kConvolution},
-                                           {kPooling},
-                                           {kNorm},
-                                           {kAttention},
-                                           {kShortAttention, false}};
+  static constexpr LibraryName kNames[] = {
+      {kMatmul},          {kFloat8},
+      {kEpilogue},        {kSums, false},
+      {kReluBits, false}, {kConvolution},
+      {kPooling},         {kNorm},
+      {kAttention},       {kShortAttention, false}};
   return kNames;
 }
 
@@ -129,10 +127,26 @@ bool isDnnNorm(Operation *op) {
          type.getNumElements() <= std::numeric_limits<int32_t>::max();
 }
 
+/// Matrices of which all sizes are multiples of 16, also where a rank has a
+/// part of them.
+static bool isLtFloat8(ScaledMatmulOp op) {
+  auto sound = [](Value value) {
+    auto type = cast<RankedTensorType>(value.getType());
+    return type.getRank() == 2 &&
+           llvm::all_of(type.getShape(),
+                        [](int64_t dim) { return dim % 16 == 0; });
+  };
+  Type result = getElementTypeOrSelf(op.getType());
+  return sound(op.getLhs()) && sound(op.getRhs()) &&
+         (result.isBF16() || result.isF32());
+}
+
 /// The call for `op` if nothing is left out.
 static StringRef findLibrary(Operation *op, const Libraries &libraries) {
   if (isDnnAttention(op, libraries))
     return kAttention;
+  if (auto scaled = dyn_cast<ScaledMatmulOp>(op))
+    return isLtFloat8(scaled) ? StringRef(kFloat8) : StringRef();
   if (op->getNumOperands() == 0 || !hasMatrixTypes(op))
     return "";
   if (isa<MatmulOp, MatmulAddOp>(op))

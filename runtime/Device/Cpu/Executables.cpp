@@ -127,6 +127,10 @@ ExecutableResult makeCall(const kernels::MatmulLaunch &launch,
     return makeError(StatusCode::Unsupported,
                      "a product with an epilogue is "
                      "for GPUs; compile the model with --target cpu");
+  if (launch.aScale)
+    return makeError(StatusCode::Unsupported,
+                     "a product of 8-bit floats is for GPUs; compile the model "
+                     "with --target cpu");
   kernels::MatmulSpec spec = launch.spec;
   spec.precision = precision;
   return makePrimitive(

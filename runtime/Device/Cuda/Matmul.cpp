@@ -65,6 +65,10 @@ cudaDataType_t dataType(kernels::ElementType type) {
     return CUDA_R_16BF;
   case kernels::ElementType::F16:
     return CUDA_R_16F;
+  case kernels::ElementType::U8:
+    return CUDA_R_8F_E4M3;
+  case kernels::ElementType::I8:
+    return CUDA_R_8F_E5M2;
   default:
     return CUDA_R_32F;
   }
@@ -131,6 +135,13 @@ public:
     ZC_RETURN_IF_ERROR(layout(left, form.left, spec.b.type, form.batch));
     ZC_RETURN_IF_ERROR(layout(right, form.right, spec.a.type, form.batch));
     ZC_RETURN_IF_ERROR(layout(result, form.result, spec.c.type, form.batch));
+    // Our lhs is the library's B.
+    if (launch.aScale) {
+      ZC_RETURN_IF_ERROR(
+          set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, launch.bScale));
+      ZC_RETURN_IF_ERROR(
+          set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, launch.aScale));
+    }
     return spec.epilogue.isEmpty() ? Status() : addEpilogue(form, launch);
   }
 
@@ -354,10 +365,19 @@ public:
   }
 
 private:
+  static const char *nameOfFactor(kernels::ElementType type) {
+    if (type == kernels::ElementType::U8)
+      return "float8 E4M3";
+    return type == kernels::ElementType::I8 ? "float8 E5M2"
+                                            : kernels::nameOfType(type);
+  }
+
   static std::string describe(const kernels::MatmulSpec &spec) {
     std::string text = strCat("a product of ", kernels::printDims(spec.a.dims),
                               " by ", kernels::printDims(spec.b.dims), " in ",
-                              kernels::nameOfType(spec.a.type));
+                              nameOfFactor(spec.a.type));
+    if (spec.b.type != spec.a.type)
+      text += strCat(" and ", nameOfFactor(spec.b.type));
     if (spec.c.type != spec.a.type)
       text += strCat(" to ", kernels::nameOfType(spec.c.type));
     if (!spec.epilogue.isEmpty())
@@ -367,6 +387,9 @@ private:
 
   /// Without its epilogue a product is rarely one that the library lacks.
   static const char *callOf(const kernels::MatmulSpec &spec) {
+    if (spec.a.type == kernels::ElementType::U8 ||
+        spec.a.type == kernels::ElementType::I8)
+      return "cublaslt.fp8";
     return spec.epilogue.isEmpty() ? "cublaslt.matmul" : "cublaslt.epilogue";
   }
 

@@ -39,6 +39,45 @@ TEST(MatmulCall, IsChecked) {
          [](LibraryCall &c) { c.outputs[0].type = ElementType::I32; });
 }
 
+/// [16, 32] of E4M3 by [32, 48] of E5M2.
+LibraryCall makeScaled() {
+  LibraryCall call;
+  call.op = "scaled_matmul";
+  call.inputs = {{ElementType::U8, {16, 32}, 1},
+                 {ElementType::I8, {32, 48}, 2},
+                 {ElementType::F32, {}, 3},
+                 {ElementType::F32, {}, 4}};
+  call.outputs = {{ElementType::BF16, {16, 48}, 5}};
+  return call;
+}
+
+void expectScaled(const char *message, void (*change)(LibraryCall &)) {
+  LibraryCall call = makeScaled();
+  change(call);
+  expectUnsound<MatmulCall>(call, message);
+}
+
+TEST(MatmulCall, FactorsOf8BitsHaveScales) {
+  EXPECT_EQ(MatmulCall::check(makeScaled()), "");
+  EXPECT_EQ(MatmulCall::workOf(makeScaled()).type, ElementType::U8);
+  expectCounts<MatmulCall>(makeScaled());
+  expectScaled("stored as int8 and int8",
+               [](LibraryCall &c) { c.inputs[0].type = ElementType::I8; });
+  expectScaled("stored as bfloat16 and int8",
+               [](LibraryCall &c) { c.inputs[0].type = ElementType::BF16; });
+  expectScaled("into float16",
+               [](LibraryCall &c) { c.outputs[0].type = ElementType::F16; });
+  expectScaled("multiples of 16", [](LibraryCall &c) {
+    c.inputs[0].dims = {24, 32};
+    c.outputs[0].dims = {24, 48};
+  });
+  expectScaled("its scale is float32 [2]",
+               [](LibraryCall &c) { c.inputs[3].dims = {2}; });
+  expect("it multiplies uint8", [](LibraryCall &c) {
+    c.inputs[0].type = c.inputs[1].type = ElementType::U8;
+  });
+}
+
 TEST(MatmulCall, TransposesAreStrides) {
   LibraryCall call = makeMatmul();
   call.inputs[0].dims = {3, 4};

@@ -1,6 +1,6 @@
-// A stand-in for cuBLASLt: products of float32, bfloat16 and float16 on the
-// fake's memory, in the library's own terms, so that what zc tells the library
-// is put to the test.
+// A stand-in for cuBLASLt: products of float32, bfloat16, float16 and 8-bit
+// floats on the fake's memory, in the library's own terms, so that what zc
+// tells the library is put to the test.
 #include "test/unit/runtime/Device/Cuda/FakeArray.h"
 #include "test/unit/runtime/Device/Cuda/FakeDriver.h"
 
@@ -18,6 +18,7 @@ namespace {
 using zc::test::Array;
 using zc::test::arrayOf;
 using zc::test::isAligned;
+using zc::test::isFloat8;
 using zc::test::Type;
 
 struct Layout {
@@ -43,7 +44,12 @@ struct Operation {
   cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   void *bias = nullptr, *auxiliary = nullptr;
   int64_t auxiliaryLeading = 0;
+  const float *leftScale = nullptr, *rightScale = nullptr;
 
+  double scales() const {
+    return (leftScale ? double(*leftScale) : 1) *
+           (rightScale ? double(*rightScale) : 1);
+  }
   bool has(int part) const { return epilogue & part; }
   bool keeps() const { return has(128); } // or reads what was kept
   bool ofRelu() const { return has(CUBLASLT_EPILOGUE_RELU | 8); }
@@ -142,8 +148,9 @@ struct Product {
             sum += at(a, left, ta, i, m, k) * at(b, right, tb, i, k, n);
           int64_t place =
               i * result.batchStride + int64_t(m) + int64_t(n) * result.leading;
-          double x = finish(
-              alpha * sum + (beta == 0 ? 0 : beta * addend.get(place)), m, n);
+          double x = finish(alpha * operation.scales() * sum +
+                                (beta == 0 ? 0 : beta * addend.get(place)),
+                            m, n);
           rows[m] += x;
           c.set(place, x);
         }
@@ -160,9 +167,27 @@ cublasStatus_t readValue(T &place, const void *value, size_t bytes) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
+/// Factors of 8-bit floats, as Hopper multiplies them: not both of E5M2, read
+/// along the sum alone, rows of whole 16 bytes, each with its scale.
+bool hasSoundFloat8(const Operation &operation, const Layout &left,
+                    const Layout &right, const Layout &result) {
+  return operation.scale == CUDA_R_32F &&
+         operation.compute == CUBLAS_COMPUTE_32F && isFloat8(left.type) &&
+         isFloat8(right.type) &&
+         (left.type == Type::E4M3 || right.type == Type::E4M3) &&
+         (result.type == Type::BF16 || result.type == Type::F32) &&
+         operation.left == CUBLAS_OP_T && operation.right == CUBLAS_OP_N &&
+         left.rows % 16 == 0 && left.leading % 16 == 0 &&
+         right.leading % 16 == 0 && result.rows % 16 == 0 &&
+         result.columns % 16 == 0 && operation.leftScale &&
+         operation.rightScale;
+}
+
 /// Types that go together: factors of one, their sum or float32.
 bool hasSoundTypes(const Operation &operation, const Layout &left,
                    const Layout &right, const Layout &result) {
+  if (isFloat8(left.type))
+    return hasSoundFloat8(operation, left, right, result);
   bool fast = operation.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
   return operation.scale == CUDA_R_32F && left.type == right.type &&
          (result.type == left.type || result.type == Type::F32) &&
@@ -254,6 +279,10 @@ cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t descriptor,
     return read(operation.auxiliary);
   case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD:
     return read(operation.auxiliaryLeading);
+  case CUBLASLT_MATMUL_DESC_A_SCALE_POINTER:
+    return read(operation.leftScale);
+  case CUBLASLT_MATMUL_DESC_B_SCALE_POINTER:
+    return read(operation.rightScale);
   default:
     return CUBLAS_STATUS_NOT_SUPPORTED;
   }
@@ -262,13 +291,17 @@ cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t descriptor,
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *layout,
                                           cudaDataType type, uint64_t rows,
                                           uint64_t columns, int64_t leading) {
-  bool known = type == CUDA_R_16BF || type == CUDA_R_16F || type == CUDA_R_32F;
+  bool known = type == CUDA_R_16BF || type == CUDA_R_16F ||
+               type == CUDA_R_32F || type == CUDA_R_8F_E4M3 ||
+               type == CUDA_R_8F_E5M2;
   if (leading < int64_t(rows) || rows == 0 || columns == 0 || !known)
     return CUBLAS_STATUS_INVALID_VALUE;
   *layout = reinterpret_cast<cublasLtMatrixLayout_t>(
-      new Layout{type == CUDA_R_16BF  ? Type::BF16
-                 : type == CUDA_R_16F ? Type::F16
-                                      : Type::F32,
+      new Layout{type == CUDA_R_16BF      ? Type::BF16
+                 : type == CUDA_R_16F     ? Type::F16
+                 : type == CUDA_R_8F_E4M3 ? Type::E4M3
+                 : type == CUDA_R_8F_E5M2 ? Type::E5M2
+                                          : Type::F32,
                  rows, columns, leading});
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -372,6 +405,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation,
                      arrayOf(layoutOf(result).type, addend),
                      arrayOf(layoutOf(result).type, c)};
   std::string call = "cublasLtMatmul";
+  if (isFloat8(product.left.type))
+    call += " fp8";
   if (product.operation.epilogue != CUBLASLT_EPILOGUE_DEFAULT)
     call += " epilogue " + std::to_string(int(product.operation.epilogue));
   size_t used = std::min<size_t>(workspaceBytes, 1 << 20);
