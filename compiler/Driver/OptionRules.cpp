@@ -358,7 +358,14 @@ static const Rule kOfTargets[] = {
      [](const CompileOptions &options) {
        return !updatesOnHost(options) || isElementwise(options.optimizer);
      },
-     "update needs an optimizer of elements: adam, adamw or sgd"},
+     "update needs an elementwise optimizer: adam, adamw or sgd"},
+    {{"--offload"},
+     [](const CompileOptions &options) {
+       return !options.averageDecay || !updatesOnHost(options);
+     },
+     "update does not go with --ema: averages are computed on the device, "
+     "which "
+     "would read every float32 weight in every step"},
     {{"--cpu-threads"}, isForCpus, "belongs to --target cpu"},
     {{"--cpu-arch"},
      [](const CompileOptions &options) {

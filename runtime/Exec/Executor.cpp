@@ -301,6 +301,17 @@ Status Executor::writeCoordinates() {
   return Status();
 }
 
+Executor::~Executor() {
+  if (!host)
+    return;
+  // Collectives that are under way may wait for ranks that are gone. Failures
+  // have been told, or nobody asks for them any more.
+  const Result<bool> idle = device.isIdle(kMainStream);
+  if (collectives.areOnDevice() && !(idle.ok() && *idle))
+    collectives.abort();
+  static_cast<void>(device.synchronize(kMainStream));
+}
+
 Status Executor::execute(Step &step) {
   if (!step.executable)
     return runCollective(step);

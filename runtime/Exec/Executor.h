@@ -26,6 +26,9 @@ namespace zc {
 
 class Executor {
 public:
+  /// Waits for what the host computes in a step that is under way.
+  ~Executor();
+
   /// Loads code, allocates all regions and prepares every instruction of the
   /// named programs, each once, for all slots that orders call it with; names
   /// that the role does not have are skipped. `artifact`, `device` and `world`,

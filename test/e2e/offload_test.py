@@ -158,6 +158,9 @@ class Offload(ZcTest):
                  "update,parameters"): ["does not go with parameters"],
                 ("--target", "cuda", "--precision", "bf16", "--offload",
                  "update", "--optimizer", "adafactor"): ["adam, adamw or sgd"],
+                ("--target", "cuda", "--precision", "bf16", "--offload",
+                 "update", "--optimizer", "adamw", "--ema", "0.9"):
+                ["does not go with --ema"],
                 ("--mesh", "dp=2", "--aggregation", "server", "--offload",
                  "optimizer"): ["--unit layer"],
                 ("--target", "cuda", "--precision", "bf16", "--mesh", "dp=2",

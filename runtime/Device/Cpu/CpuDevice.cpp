@@ -13,6 +13,13 @@
 namespace zc::cpu {
 namespace {
 
+/// Ranks and sessions that are threads of one process share the library's
+/// cache.
+std::mutex &preparing() {
+  static std::mutex mutex;
+  return mutex;
+}
+
 class CpuDevice final : public Device {
 public:
   explicit CpuDevice(const DeviceOptions &options)
@@ -79,6 +86,7 @@ public:
   }
   Result<MeasuredWays> measureWays(const Launch &launch,
                                    double seconds) override {
+    std::lock_guard<std::mutex> lock(preparing());
     return cpu::measureWays(launch, seconds, matmulPrecision);
   }
   void setWays(const ChosenWays &chosen) override { ways = chosen; }
@@ -142,9 +150,7 @@ private:
 };
 
 Result<std::unique_ptr<Executable>> CpuDevice::prepare(const Launch &launch) {
-  // Ranks that are threads of one process share the library's cache.
-  static std::mutex mutex;
-  std::lock_guard<std::mutex> lock(mutex);
+  std::lock_guard<std::mutex> lock(preparing());
   return std::visit([&](const auto &each) { return make(each); }, launch);
 }
 

@@ -52,6 +52,7 @@
 // ONE-NEXT: {{^}}zc-overlap-collectives{{$}}
 // ONE-NEXT: {{^}}zc-convert-to-sched{{$}}
 // ONE-NEXT: {{^}}zc-join-launches{{$}}
+// ONE-NEXT: {{^}}zc-host-updates{{$}}
 // ONE-NEXT: {{^}}zc-offload{{$}}
 // ONE-NEXT: {{^}}zc-verify-collective-order{{$}}
 // ONE-NEXT: {{^}}zc-assign-offsets{{$}}

@@ -5,7 +5,7 @@
 
 // RUN: not zc-opt %s --zc-recompute=offload=optimizer,weights 2>&1 | FileCheck %s --check-prefix=OFFLOAD
 
-// OFFLOAD: error: cannot offload 'optimizer,weights'; expected auto, or optimizer, parameters, activations
+// OFFLOAD: error: cannot offload 'optimizer,weights'; expected auto, or optimizer, update, parameters, activations
 // POLICY: error: no policy is called 'every-other'; expected auto, none, layer, sqrt, selective or full
 // STATE: error: no plan fits into 4.00 KiB: the least is 12.00 KiB, 8.00 KiB too much; 8.00 KiB of it live from step to step, 4.00 KiB are values of one step; what would help: {{.*}}--offload parameters,activations; {{.*}}(--freeze)
 // STEP: error: no plan fits into 8.79 KiB: the least is 12.00 KiB, 3.22 KiB too much; {{.*}} what would help: a smaller batch or more micro-batches (--accumulate K); --offload
