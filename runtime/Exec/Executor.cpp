@@ -304,8 +304,7 @@ Status Executor::writeCoordinates() {
 Executor::~Executor() {
   if (!host)
     return;
-  // Collectives that are under way may wait for ranks that are gone. Failures
-  // have been told, or nobody asks for them any more.
+  // Collectives may wait for ranks that are gone; failures have been told.
   const Result<bool> idle = device.isIdle(kMainStream);
   if (collectives.areOnDevice() && !(idle.ok() && *idle))
     collectives.abort();

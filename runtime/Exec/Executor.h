@@ -69,9 +69,8 @@ public:
   /// Waits for the end of a program that was started.
   Status finish(const plan::Program &program);
 
-  /// From now on a prepared program, which has not run yet, computes only the
-  /// named model outputs, besides metrics and states. The same on all ranks of
-  /// the role.
+  /// From now on a prepared program, which has not run yet, computes only these
+  /// model outputs, metrics and states. The same on all ranks of the role.
   void keepOutputs(const plan::Program &program,
                    const std::set<std::string> &outputs);
 
@@ -82,8 +81,7 @@ public:
   /// How calls with several ways are computed; see Executable::way().
   std::map<const plan::Instruction *, std::string> ways() const;
 
-  /// Tells `observer` of every instruction from now on, waiting for each to
-  /// end.
+  /// Tells `observer` of every instruction from now on, once it has ended.
   void addObserver(InstructionObserver &observer) {
     observers.push_back(&observer);
   }
@@ -104,8 +102,7 @@ public:
   Status readMessage(const plan::Message &message, uint32_t slot, void *bytes);
   Status writeMessage(const plan::Message &message, uint32_t slot,
                       const void *bytes);
-  /// Moves messages from device to device, after connect(); null: they go by
-  /// the host.
+  /// Moves messages between devices, after connect(); null: by the host.
   MessageLines *deviceLines() { return lines.get(); }
   /// Counts bytes that this rank sends in a message.
   void countSent(uint64_t bytes) { sentInMessages += bytes; }
