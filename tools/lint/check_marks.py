@@ -2,7 +2,7 @@
 """Discardable attributes are for names and locations: a pass that rewrites an
 op loses them unless it carries them along by hand. A fact that one pass leaves
 for another is a property of the op, with a type and a verifier. marks.txt lists
-the attributes that are still discardable; the list may only get shorter."""
+the attributes that are still discardable; a new one needs a reason, and MOST."""
 import re
 
 import tree
