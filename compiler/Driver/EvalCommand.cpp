@@ -163,6 +163,12 @@ static void addMachineOptions(CLI::App &command, EvalArguments &given) {
           "--tune",
           [&given](const std::vector<std::string> &texts) {
             given.tuningFile = texts.empty() ? "" : texts.front();
+            const llvm::StringRef file = *given.tuningFile;
+            if (file.ends_with(".zca") || file.ends_with(".onnx"))
+              throw CLI::ValidationError(
+                  "--tune", "takes '" + file.str() +
+                                "' for its FILE; name the artifact first, or "
+                                "give --tune FILE");
           },
           "compute products and convolutions in the ways that were quickest "
           "when they were measured, as for zc run")

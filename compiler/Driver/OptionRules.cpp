@@ -252,7 +252,8 @@ static const Rule kOfPrecisions[] = {
      [](const CompileOptions &options) {
        return options.precision != "fp32" || options.weightCopies == "on";
      },
-     "needs --precision bf16 or fp16, also where the model's own parameters "
+     "needs --precision bf16, fp16 or fp8, also where the model's own "
+     "parameters "
      "have 16 bits"},
     {{"--loss-scale"},
      [](const CompileOptions &options) { return options.precision == "fp16"; },
@@ -331,7 +332,8 @@ static const Rule kOfTargets[] = {
        return !updatesOnHost(options) ||
               (options.precision != "fp32" && options.weightCopies == "on");
      },
-     "update needs --precision bf16 or fp16, without --weight-copies off: "
+     "update needs --precision bf16, fp16 or fp8, without --weight-copies "
+     "off: "
      "float32 weights would cross to the host and back in every step"},
     {{"--offload"},
      [](const CompileOptions &options) {

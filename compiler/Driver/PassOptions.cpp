@@ -142,6 +142,8 @@ getParameterOptions(const CompileOptions &options) {
     return std::nullopt;
   ShardParametersPassOptions parameters;
   parameters.automatic = options.tpRules == "auto" && !options.dividesOnlyGiven;
+  // Each copy's gradient would be rounded to 8 bits by itself.
+  parameters.repeats = options.precision != "fp8";
   for (const std::string &shard : options.shard)
     parameters.shard += shard + "\n";
   return parameters;

@@ -2,6 +2,7 @@
 #include "compiler/Export/Inspect.h"
 #include "runtime/Plan/InstructionKind.h"
 #include "runtime/Plan/Target.h"
+#include "runtime/Plan/Verify.h"
 
 #include <set>
 
@@ -21,7 +22,7 @@ std::string nameProgram(const plan::Manifest &manifest, int role,
 
 OpsReport countOps(const plan::Manifest &manifest) {
   OpsReport report;
-  std::set<std::string> symbols;
+  std::set<std::string> symbols, ofDevice;
   for (int role = 0; role < manifest.roles_size(); ++role)
     for (const plan::Program &program : manifest.roles(role).programs()) {
       auto &kinds = report.byProgram[nameProgram(manifest, role, program)];
@@ -30,12 +31,15 @@ OpsReport countOps(const plan::Manifest &manifest) {
         ++report.byKind[getKind(instruction)];
         ++kinds[getKind(instruction)];
         flops[getKind(instruction)] += instruction.flops();
-        if (instruction.has_kernel())
-          symbols.insert(instruction.kernel().symbol());
+        if (!instruction.has_kernel())
+          continue;
+        symbols.insert(instruction.kernel().symbol());
+        if (!isOnHost(instruction))
+          ofDevice.insert(instruction.kernel().symbol());
       }
     }
   report.kernels = symbols.size();
-  report.ptxEntries = runsOnHost(manifest.target()) ? 0 : symbols.size();
+  report.ptxEntries = runsOnHost(manifest.target()) ? 0 : ofDevice.size();
   return report;
 }
 

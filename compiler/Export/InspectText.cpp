@@ -51,6 +51,8 @@ static std::string printHeader(const plan::Manifest &manifest) {
              manifest.target().threads() == 1 ? "" : "s");
   for (const plan::CodeObject &code : manifest.target().code())
     text += format(", %s", code.arch().c_str());
+  for (const plan::CodeObject &code : manifest.target().host_code())
+    text += format(", %s for its host", code.arch().c_str());
   text += format("\n%zu parameter tensors, %d states", parameters, states);
   if (manifest.roles_size() > 1)
     text += format(" of %d roles", manifest.roles_size());

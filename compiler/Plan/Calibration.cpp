@@ -304,6 +304,8 @@ const char *nameOf(plan::DataType type) {
     return "f16";
   case plan::BF16:
     return "bf16";
+  case plan::U8:
+    return "f8";
   default:
     return "f32";
   }

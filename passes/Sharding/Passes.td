@@ -173,6 +173,8 @@ def ShardParametersPass : Pass<"zc-shard-parameters", "::mlir::ModuleOp"> {
     Option<"axis", "axis", "std::string", "\"tp\"", "the axis of the mesh">,
     Option<"automatic", "automatic", "bool", "true",
            "divide what nobody annotated, too">,
+    Option<"repeats", "repeats", "bool", "true",
+           "repeat heads that queries share, so that they divide">,
     Option<"shard", "shard", "std::string", "\"\"",
            "annotations of tensors, w1=-,tp;w2=..., that others follow; first "
            "of all">,

@@ -85,7 +85,8 @@ struct ShardParameters : public impl::ShardParametersPassBase<ShardParameters> {
       return signalPassFailure();
     number = mesh.findAxis(axis);
     if (number >= 0 && mesh.getSizes()[number] > 1) {
-      repeatSharedHeads();
+      if (repeats)
+        repeatSharedHeads();
       reorderBlockedDims();
     } else {
       automatic = false;

@@ -105,7 +105,7 @@ COMPILE_REFUSED = [
     ("--tp-rules {file}", LOSS, "needs a --mesh with tp"),
     ("--unit layer", [*LOSS, "--mesh", "dp=2"], "needs --zero 1"),
     ("--vertical-sync", LOSS, "belongs to --schedule stash"),
-    ("--weight-copies off", LOSS, "needs --precision bf16 or fp16"),
+    ("--weight-copies off", LOSS, "needs --precision bf16, fp16 or fp8"),
     ("--write-stages {file}", LOSS, "needs a --mesh with pp"),
     ("--zero-group 2", [*LOSS, "--mesh", "dp=2"], "needs --zero 1"),
 ]

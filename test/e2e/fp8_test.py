@@ -135,6 +135,19 @@ class Losses(Fp8Test):
                 self.assertLess(abs(losses[0] / one[parts][0] - 1), first)
                 np.testing.assert_allclose(losses, one[parts], rtol=1e-2)
 
+    def test_fewer_heads_of_keys_than_ranks(self):
+        """They are not repeated: each copy's gradient would have a scale of
+        its own. The small program trains as one rank's does."""
+        model = self.write_large("large_llama.py", layers=1, width=128, heads=8,
+                                 key_heads=2, inner=256, vocabulary=256,
+                                 batch=2, length=16)
+        out = self.zc("compile", model, "-o", self.folder / "heads.zca",
+                      "--loss", "softmax-cross-entropy", "--init",
+                      "normal:0.02", "--mesh", "tp=4",
+                      "--precision", "fp8", "--verify", "deep")
+        self.assertIn("zc: verified", out)
+        self.assertRegex(out, r"\d+ products of values and weights")
+
     def test_convergence(self):
         """A language model's last losses are those of bfloat16 within 2%."""
         last = {}

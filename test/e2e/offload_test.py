@@ -153,7 +153,7 @@ class Offload(ZcTest):
                 ("--offload", ""): ["optimizer, update, parameters"],
                 ("--offload", "update"): ["--target cuda", "its own host"],
                 ("--target", "cuda", "--offload", "update"):
-                ["--precision bf16 or fp16"],
+                ["--precision bf16, fp16 or fp8"],
                 ("--target", "cuda", "--precision", "bf16", "--offload",
                  "update,parameters"): ["does not go with parameters"],
                 ("--target", "cuda", "--precision", "bf16", "--offload",

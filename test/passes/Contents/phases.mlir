@@ -112,6 +112,7 @@
 // RANKS-NEXT: {{^}}zc-overlap-collectives{{$}}
 // RANKS-NEXT: {{^}}zc-convert-to-sched{{$}}
 // RANKS-NEXT: {{^}}zc-join-launches{{$}}
+// RANKS-NEXT: {{^}}zc-host-updates{{$}}
 // RANKS-NEXT: {{^}}zc-offload{{$}}
 // RANKS-NEXT: {{^}}zc-verify-collective-order{{$}}
 // RANKS-NEXT: {{^}}zc-assign-offsets{{$}}
