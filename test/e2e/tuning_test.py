@@ -189,8 +189,8 @@ class Tuned(Base):
         self.assertTrue((self.folder / "eval.json").is_file())
         code, _, err = run("eval", self.artifact, "--data", self.data,
                            "--tune", self.model)
-        self.assertEqual(code, 1)
-        self.assertIn("is no tuning file", err)
+        self.assertEqual(code, 2)
+        self.assertRegex(err, "--tune.* takes .*model.onnx.* for its FILE")
 
     def test_other_files_are_refused_and_stay(self):
         for content in b"PK\3\4 an artifact", b"{}", b'{"zc_tuning": 1':
