@@ -1,6 +1,7 @@
 #include "compiler/Driver/OptionRules.h"
 
 #include "compiler/Driver/MeshOptions.h"
+#include "passes/Memory/MarkOffload.h"
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLExtras.h"
@@ -293,15 +294,14 @@ static const Rule kOfPrecisions[] = {
      "belongs to --zero 2"},
 };
 
-static bool offloads(const CompileOptions &options, llvm::StringRef what) {
-  llvm::SmallVector<llvm::StringRef> words;
-  llvm::StringRef(options.offload).split(words, ',');
-  return llvm::is_contained(words, what);
+/// Nothing where the option is "auto", or is refused for other reasons.
+static OffloadChoice offloaded(const CompileOptions &options) {
+  return parseOffload(options.offload).value_or(OffloadChoice());
 }
 
 /// Whether the host is to update what the optimizer holds.
 static bool updatesOnHost(const CompileOptions &options) {
-  return offloads(options, "update");
+  return offloaded(options).update;
 }
 
 /// Whether all GPUs of the target multiply floats of 8 bits; a plan is for
@@ -333,12 +333,10 @@ static const Rule kOfTargets[] = {
               (options.precision != "fp32" && options.weightCopies == "on");
      },
      "update needs --precision bf16, fp16 or fp8, without --weight-copies "
-     "off: "
-     "float32 weights would cross to the host and back in every step"},
+     "off: float32 weights would cross to the host and back in every step"},
     {{"--offload"},
      [](const CompileOptions &options) {
-       return !updatesOnHost(options) ||
-              !llvm::StringRef(options.offload).contains("parameters");
+       return !updatesOnHost(options) || !offloaded(options).parameters;
      },
      "update does not go with parameters: the device has the new weights of 16 "
      "bits when the host has computed them"},
@@ -351,8 +349,7 @@ static const Rule kOfTargets[] = {
     {{"--offload"},
      [](const CompileOptions &options) {
        return options.aggregation != "server" || options.unit != "auto" ||
-              (!offloads(options, "optimizer") &&
-               !offloads(options, "parameters"));
+              (!offloaded(options).optimizer && !offloaded(options).parameters);
      },
      "of what a server holds needs --unit layer or --unit BYTES: a unit comes "
      "back as a whole, and by default it has up to 64 MiB"},

@@ -6,6 +6,7 @@
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/StateLookup.h"
 #include "passes/Analysis/ForwardOps.h"
+#include "passes/Analysis/Tensors.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -17,10 +18,6 @@ using namespace zc::train;
 namespace zc {
 
 namespace {
-
-ArrayRef<int64_t> shapeOfTensor(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
 
 /// Repeats the blocks of a dim, one for each head, from where they begin on:
 /// what only the repeated blocks' readers read is computed for these.
@@ -108,7 +105,7 @@ private:
       if (llvm::is_contained(mine, factor))
         operand.set(repeated(operand.get()));
     builder.insert(made);
-    SmallVector<int64_t> shape(shapeOfTensor(result));
+    SmallVector<int64_t> shape(shapeOfValue(result));
     for (auto [size, mine] : llvm::zip(shape, rule.resultDims[0]))
       if (mine == factor)
         size = repeatedSize(size);
@@ -128,7 +125,7 @@ private:
 
   Value copyBlocks(Value value, int64_t dim) {
     Location loc = value.getLoc();
-    SmallVector<int64_t> whole(shapeOfTensor(value)), shape(whole);
+    SmallVector<int64_t> whole(shapeOfValue(value)), shape(whole);
     shape[dim] = heads;
     shape.insert(shape.begin() + dim + 1, whole[dim] / heads);
     Value blocks = reshape(builder, loc, value, shape);
@@ -179,8 +176,8 @@ static int64_t onlyDimOf(ArrayRef<int64_t> dims, ArrayRef<int64_t> shape) {
 
 /// The merge of a reshape of which `parts` divide queries' heads alone.
 static std::optional<Merge> findMerge(ReshapeOp op, int64_t parts) {
-  ArrayRef<int64_t> from = shapeOfTensor(op.getInput());
-  ArrayRef<int64_t> to = shapeOfTensor(op.getResult());
+  ArrayRef<int64_t> from = shapeOfValue(op.getInput());
+  ArrayRef<int64_t> to = shapeOfValue(op.getResult());
   for (const DimGroup &group : groupDims(from, to)) {
     SmallVector<int64_t> dims;
     for (int64_t dim : group.from)
@@ -205,9 +202,9 @@ static ReshapeOp repeatMerged(ReshapeOp op, const Merge &merge, int64_t parts) {
   if (place == places.end())
     return nullptr;
   const int64_t dim = place - places.begin();
-  SmallVector<int64_t> shape(shapeOfTensor(op.getInput()));
+  SmallVector<int64_t> shape(shapeOfValue(op.getInput()));
   const int64_t heads = shape[merge.heads], count = std::lcm(heads, parts);
-  if (shapeOfTensor(copies.getInput())[dim] != heads)
+  if (shapeOfValue(copies.getInput())[dim] != heads)
     return nullptr; // one head
   Value repeated =
       BlockRepeater(heads, count, copies).repeat(copies.getInput(), dim);

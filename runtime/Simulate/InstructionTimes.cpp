@@ -2,6 +2,7 @@
 #include "runtime/Plan/InstructionKind.h"
 #include "runtime/Plan/LibraryCalls.h"
 #include "runtime/Plan/Types.h"
+#include "runtime/Plan/Verify.h"
 
 #include <algorithm>
 #include <cmath>
@@ -107,7 +108,7 @@ static double hostSeconds(const SimulatedDevice &device,
 double secondsOf(const SimulatedDevice &device, bool allowsTf32,
                  const plan::Program &program,
                  const plan::Instruction &instruction) {
-  if (instruction.stream() == 3)
+  if (isOnHost(instruction))
     return hostSeconds(device, instruction);
   const kernels::CallWork work = workOf(program, instruction);
   if (!device.measured.empty() && !work.product && instruction.stream() != 2)

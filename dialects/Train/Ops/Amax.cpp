@@ -1,6 +1,6 @@
 //===- Amax.cpp - train.amax ----------------------------------------------===//
 #include "dialects/Train/Float8Ops.h"
-#include "dialects/Train/Ops/OpSupport.h"
+#include "dialects/Train/Ops/ReduceSupport.h"
 
 using namespace mlir;
 
@@ -8,17 +8,10 @@ namespace zc::train {
 
 LogicalResult AmaxOp::verify() {
   auto from = cast<RankedTensorType>(getInput().getType());
-  int64_t previous = -1;
-  for (int64_t dim : getDims()) {
-    if (dim <= previous || dim >= from.getRank())
-      return emitOpError("dims must increase and be less than ")
-             << from.getRank();
-    previous = dim;
-  }
-  SmallVector<int64_t> shape;
-  for (int64_t dim : otherDims(from.getRank(), getDims()))
-    shape.push_back(from.getDimSize(dim));
-  RankedTensorType expected = withComputeType(withShape(from, shape));
+  FailureOr<RankedTensorType> reduced = inferReduced(*this, from, getDims());
+  if (failed(reduced))
+    return failure();
+  RankedTensorType expected = withComputeType(*reduced);
   if (getType() == expected)
     return success();
   return emitOpError("expected result type ") << expected;

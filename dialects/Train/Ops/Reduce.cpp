@@ -5,6 +5,21 @@ using namespace mlir;
 
 namespace zc::train {
 
+FailureOr<RankedTensorType> inferReduced(Operation *op, RankedTensorType from,
+                                         ArrayRef<int64_t> dims) {
+  int64_t previous = -1;
+  for (int64_t dim : dims) {
+    if (dim <= previous || dim >= from.getRank())
+      return op->emitOpError("dims must increase and be less than ")
+             << from.getRank();
+    previous = dim;
+  }
+  SmallVector<int64_t> shape;
+  for (int64_t dim : otherDims(from.getRank(), dims))
+    shape.push_back(from.getDimSize(dim));
+  return withShape(from, shape);
+}
+
 LogicalResult ReduceOp::verify() {
   auto from = cast<RankedTensorType>(getInput().getType());
   auto to = cast<RankedTensorType>(getType());
@@ -12,20 +27,12 @@ LogicalResult ReduceOp::verify() {
                           getKind()))
     return emitOpError("unknown kind \"")
            << getKind() << "\"; expected sum, max, min, prod or sum_square";
-  int64_t previous = -1;
-  for (int64_t dim : getDims()) {
-    if (dim <= previous || dim >= from.getRank())
-      return emitOpError("dims must increase and be less than ")
-             << from.getRank();
-    previous = dim;
-  }
-  SmallVector<int64_t> shape;
-  for (int64_t dim : otherDims(from.getRank(), getDims()))
-    shape.push_back(from.getDimSize(dim));
-  auto reduced = withShape(from, shape);
-  if (to == reduced || to == withComputeType(reduced))
+  FailureOr<RankedTensorType> reduced = inferReduced(*this, from, getDims());
+  if (failed(reduced))
+    return failure();
+  if (to == *reduced || to == withComputeType(*reduced))
     return success();
-  return emitOpError("expected result type ") << reduced;
+  return emitOpError("expected result type ") << *reduced;
 }
 
 static bool isAddition(StringRef kind) {

@@ -12,6 +12,12 @@ mlir::Value buildCombination(mlir::OpBuilder &builder, mlir::Location loc,
                              llvm::StringRef kind, mlir::Value a,
                              mlir::Value b);
 
+/// The type of `from` without `dims`, which must increase and be less than its
+/// rank; else an error at `op`.
+mlir::FailureOr<mlir::RankedTensorType>
+inferReduced(mlir::Operation *op, mlir::RankedTensorType from,
+             llvm::ArrayRef<int64_t> dims);
+
 /// The result of a reduction of `kind` over no elements.
 mlir::TypedAttr reductionIdentity(llvm::StringRef kind, mlir::Type element);
 
