@@ -32,14 +32,6 @@ bool isAway(const plan::Buffer &buffer) {
          (buffer.space() == plan::FLIGHT && buffer.offloaded());
 }
 
-/// A product's factors: 8-bit integers are 8-bit floats (MatmulSpec).
-const char *nameOfFactor(kernels::ElementType type) {
-  if (type == kernels::ElementType::U8)
-    return "float8 E4M3";
-  return type == kernels::ElementType::I8 ? "float8 E5M2"
-                                          : kernels::nameOfType(type);
-}
-
 } // namespace
 
 Lifetimes measureLifetimes(const plan::Program &program) {
@@ -160,8 +152,8 @@ static std::string printProductTypes(const plan::Manifest &manifest) {
           continue;
         const kernels::MatmulSpec spec = kernels::MatmulCall::specOf(
             describeCall(program, instruction.library()));
-        const std::string a = nameOfFactor(spec.a.type),
-                          b = nameOfFactor(spec.b.type);
+        const std::string a = kernels::nameOfFactor(spec.a.type),
+                          b = kernels::nameOfFactor(spec.b.type);
         ++counts[a == b ? a : strCat(a, " by ", b)];
       }
   std::string text;

@@ -280,6 +280,12 @@ MatmulLaunch MatmulCall::launch(const LibraryCall &call,
   return launch;
 }
 
+const char *nameOfFactor(ElementType type) {
+  if (type == ElementType::U8)
+    return "float8 E4M3";
+  return type == ElementType::I8 ? "float8 E5M2" : nameOfType(type);
+}
+
 static bool isTransposed(const StridedTensor &matrix) {
   const size_t rank = matrix.dims.size();
   return rank >= 2 && matrix.dims[rank - 1] > 1 &&

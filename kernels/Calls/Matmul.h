@@ -54,6 +54,9 @@ struct MatmulSpec {
   MatmulPrecision precision = MatmulPrecision::Highest; // of CPUs
 };
 
+/// For people; factors that are 8-bit integers are 8-bit floats (MatmulSpec).
+const char *nameOfFactor(ElementType type);
+
 /// `addend`, `bias`, `auxiliary`, `sums`: as the spec's epilogue says, or null.
 struct MatmulLaunch {
   MatmulSpec spec;

@@ -365,19 +365,12 @@ public:
   }
 
 private:
-  static const char *nameOfFactor(kernels::ElementType type) {
-    if (type == kernels::ElementType::U8)
-      return "float8 E4M3";
-    return type == kernels::ElementType::I8 ? "float8 E5M2"
-                                            : kernels::nameOfType(type);
-  }
-
   static std::string describe(const kernels::MatmulSpec &spec) {
     std::string text = strCat("a product of ", kernels::printDims(spec.a.dims),
                               " by ", kernels::printDims(spec.b.dims), " in ",
-                              nameOfFactor(spec.a.type));
+                              kernels::nameOfFactor(spec.a.type));
     if (spec.b.type != spec.a.type)
-      text += strCat(" and ", nameOfFactor(spec.b.type));
+      text += strCat(" and ", kernels::nameOfFactor(spec.b.type));
     if (spec.c.type != spec.a.type)
       text += strCat(" to ", kernels::nameOfType(spec.c.type));
     if (!spec.epilogue.isEmpty())
