@@ -1,6 +1,10 @@
 #include "runtime/Device/Cuda/Advice.h"
 #include "runtime/Device/Cuda/CudaCalls.h"
 
+#include "kernels/Calls/Scratch.h"
+
+#include <algorithm>
+
 namespace zc::cuda {
 namespace {
 
@@ -43,10 +47,11 @@ const ConvolutionNames &namesOf(kernels::ConvolutionKind kind) {
   return kNames[int(kind)];
 }
 
-/// Adds the operation. The spec's kind decides which tensor is the result.
+/// Adds the operation. The spec's kind decides which tensor is the result,
+/// which is added to `beta` times itself.
 void convolve(DnnGraph &graph, const kernels::ConvolutionSpec &spec,
               DnnGraph::Tensor source, DnnGraph::Tensor filter,
-              DnnGraph::Tensor destination) {
+              DnnGraph::Tensor destination, float beta) {
   DnnGraph::Descriptor windows =
       graph.create(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
   int64_t spatial = int64_t(spec.strides.size());
@@ -67,9 +72,9 @@ void convolve(DnnGraph &graph, const kernels::ConvolutionSpec &spec,
   graph.setTensor(op, names.source, source);
   graph.setTensor(op, names.filter, filter);
   graph.setTensor(op, names.destination, destination);
-  const float one = 1, zero = 0;
+  const float one = 1;
   graph.set(op, names.alpha, CUDNN_TYPE_FLOAT, one);
-  graph.set(op, names.beta, CUDNN_TYPE_FLOAT, zero);
+  graph.set(op, names.beta, CUDNN_TYPE_FLOAT, beta);
   graph.add(op);
 }
 
@@ -84,22 +89,110 @@ std::string describe(const kernels::ConvolutionSpec &spec) {
                 kernels::printDims(spec.filter.dims));
 }
 
+ExecutableResult makeWhole(DnnPlans &plans,
+                           const kernels::ConvolutionLaunch &launch,
+                           float beta = 0) {
+  const kernels::ConvolutionSpec &spec = launch.spec;
+  auto graph = std::make_shared<DnnGraph>(
+      plans.library(), roundingOf(spec.source.type, plans.tf32()));
+  DnnGraph::Tensor source = graph->inMemory(spec.source, launch.source),
+                   filter = graph->inMemory(spec.filter, launch.filter),
+                   destination =
+                       graph->inMemory(spec.destination, launch.destination);
+  convolve(*graph, spec, source, filter, destination, beta);
+  return plans.make(std::move(graph), launch.workspace, launch.workspaceBytes);
+}
+
+//===----------------------------------------------------------------------===//
+// Some samples at a time
+//===----------------------------------------------------------------------===//
+
+/// Calls one behind the other.
+class Sequence final : public CudaExecutable {
+public:
+  void add(std::unique_ptr<Executable> part) {
+    parts.emplace_back(static_cast<CudaExecutable *>(part.release()));
+  }
+  Status enqueue(CUstream stream) override {
+    for (const std::unique_ptr<CudaExecutable> &part : parts)
+      ZC_RETURN_IF_ERROR(part->enqueue(stream));
+    return Status();
+  }
+
+private:
+  std::vector<std::unique_ptr<CudaExecutable>> parts;
+};
+
+/// At most `most` of the samples, in equal parts where about as few will do.
+int64_t dividedEvenly(int64_t samples, int64_t most) {
+  int64_t fewest = (samples + most - 1) / most;
+  for (int64_t parts = fewest; parts < 2 * fewest; ++parts)
+    if (samples % parts == 0)
+      return samples / parts;
+  return (samples + fewest - 1) / fewest;
+}
+
+/// The engines that multiply float32 exactly copy images into a layout of their
+/// own. Where the workspace has no room for copies of all images, only engines
+/// without copies are left, which take some twenty times as long (the second
+/// layer of VGG-16). So they are given as many samples as there is room for.
+int64_t samplesAtATime(const kernels::ConvolutionSpec &spec,
+                       uint64_t workspaceBytes) {
+  constexpr uint64_t kBeside = 1 << 20;
+  int64_t samples = spec.source.dims[0];
+  uint64_t perSample = sizeof(float) *
+                       (kernels::countElements(spec.source) +
+                        kernels::countElements(spec.destination)) /
+                       uint64_t(samples);
+  uint64_t beside =
+      2 * sizeof(float) * kernels::countElements(spec.filter) + kBeside;
+  if (workspaceBytes < beside + perSample ||
+      workspaceBytes >= beside + perSample * uint64_t(samples))
+    return samples;
+  return dividedEvenly(samples, int64_t((workspaceBytes - beside) / perSample));
+}
+
+/// The launch for `count` samples from `first` on.
+kernels::ConvolutionLaunch ofSamples(kernels::ConvolutionLaunch launch,
+                                     int64_t first, int64_t count) {
+  auto move = [&](kernels::StridedTensor &tensor, auto *&address) {
+    address = static_cast<float *>(address) + first * tensor.strides[0];
+    tensor.dims[0] = count;
+  };
+  move(launch.spec.source, launch.source);
+  move(launch.spec.destination, launch.destination);
+  return launch;
+}
+
+/// The gradients of filters are summed up part by part.
+ExecutableResult makeInParts(DnnPlans &plans,
+                             const kernels::ConvolutionLaunch &launch,
+                             int64_t atATime) {
+  bool sums = launch.spec.kind == kernels::ConvolutionKind::BackwardFilter;
+  auto sequence = std::make_unique<Sequence>();
+  int64_t samples = launch.spec.source.dims[0];
+  for (int64_t first = 0; first < samples; first += atATime) {
+    int64_t count = std::min(atATime, samples - first);
+    ZC_ASSIGN_OR_RETURN(std::unique_ptr<Executable> part,
+                        makeWhole(plans, ofSamples(launch, first, count),
+                                  sums && first > 0 ? 1 : 0));
+    sequence->add(std::move(part));
+  }
+  return std::unique_ptr<Executable>(std::move(sequence));
+}
+
 } // namespace
 
 ExecutableResult makeCall(LibraryHandles &libraries,
                           const kernels::ConvolutionLaunch &launch) {
   ZC_ASSIGN_OR_RETURN(DnnPlans * plans, libraries.dnn());
   const kernels::ConvolutionSpec &spec = launch.spec;
-  auto graph = std::make_shared<DnnGraph>(
-      plans->library(), roundingOf(spec.source.type, plans->tf32()));
-  DnnGraph::Tensor source = graph->inMemory(spec.source, launch.source),
-                   filter = graph->inMemory(spec.filter, launch.filter),
-                   destination =
-                       graph->inMemory(spec.destination, launch.destination);
-  convolve(*graph, spec, source, filter, destination);
-  return plans->advise(
-      plans->make(std::move(graph), launch.workspace, launch.workspaceBytes),
-      describe(spec), "cudnn.convolution");
+  int64_t samples = spec.source.dims[0], atATime = samples;
+  if (roundingOf(spec.source.type, plans->tf32()) == DnnGraph::Rounding::Exact)
+    atATime = samplesAtATime(spec, launch.workspaceBytes);
+  return plans->advise(atATime < samples ? makeInParts(*plans, launch, atATime)
+                                         : makeWhole(*plans, launch),
+                       describe(spec), "cudnn.convolution");
 }
 
 } // namespace zc::cuda

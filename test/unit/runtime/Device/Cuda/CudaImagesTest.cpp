@@ -257,5 +257,85 @@ TEST_F(CudaConvolution, APlanIsMeasuredOnce) {
   EXPECT_EQ(engineOf(ElementType::BF16), "");
 }
 
+/// 3x3 convolutions of [6, 2, 64, 64] with four filters.
+class CudaConvolutionInParts : public test::CudaTest {
+protected:
+  void SetUp() override {
+    CudaTest::SetUp();
+    kernels::ConvolutionSpec &spec = launch.spec;
+    spec.strides = spec.dilations = spec.padsLow = spec.padsHigh = {1, 1};
+    constexpr ElementType kType = ElementType::F32;
+    spec.source = {kType, {6, 2, 64, 64}, {8192, 1, 128, 2}};
+    spec.filter = {kType, {4, 2, 3, 3}, {18, 9, 3, 1}};
+    spec.destination = {kType, {6, 4, 64, 64}, {16384, 1, 256, 4}};
+    for (size_t i = 0; i < source.size(); ++i)
+      source[i] = float(i % 13) - 6;
+    for (size_t i = 0; i < destination.size(); ++i)
+      destination[i] = float(i % 7) - 3;
+    for (size_t i = 0; i < filter.size(); ++i)
+      filter[i] = float(i % 5) - 2;
+    launch.source = source.data();
+    launch.filter = filter.data();
+    launch.destination = destination.data();
+  }
+
+  /// How often the library is called for the convolution, whose measurements
+  /// do not count.
+  size_t callsWith(kernels::ConvolutionKind kind, size_t workspaceBytes) {
+    launch.spec.kind = kind;
+    workspace.assign(workspaceBytes + 256, 0);
+    uintptr_t place = (uintptr_t(workspace.data()) + 255) / 256 * 256;
+    launch.workspace = reinterpret_cast<void *>(place);
+    launch.workspaceBytes = workspaceBytes;
+    auto made = device->prepare(launch);
+    EXPECT_TRUE(made.ok()) << made.status().message();
+    zcFakeCudaForget();
+    EXPECT_TRUE(device->launch(**made, 0).ok());
+    EXPECT_TRUE(device->synchronize(0).ok());
+    std::string calls = zcFakeCudaCalls();
+    size_t count = 0;
+    for (size_t at = 0;
+         (at = calls.find("cudnnBackendExecute ", at)) != std::string::npos;
+         ++at)
+      ++count;
+    return count;
+  }
+
+  static constexpr size_t kRoomForAll = 2 << 20, kRoomForThree = 1400 << 10;
+  std::vector<float> source = std::vector<float>(6 * 8192),
+                     filter = std::vector<float>(72),
+                     destination = std::vector<float>(6 * 16384);
+  std::vector<char> workspace;
+  kernels::ConvolutionLaunch launch = {};
+};
+
+TEST_F(CudaConvolutionInParts, ImagesAreThoseOfAllAtOnce) {
+  EXPECT_EQ(callsWith(kernels::ConvolutionKind::Forward, kRoomForAll), 1u);
+  std::vector<float> expected = destination;
+  std::fill(destination.begin(), destination.end(), 77.f);
+  EXPECT_EQ(callsWith(kernels::ConvolutionKind::Forward, kRoomForThree), 2u);
+  EXPECT_EQ(destination, expected);
+}
+
+TEST_F(CudaConvolutionInParts, GradientsOfImagesAreThoseOfAllAtOnce) {
+  EXPECT_EQ(callsWith(kernels::ConvolutionKind::BackwardInput, kRoomForAll),
+            1u);
+  std::vector<float> expected = source;
+  std::fill(source.begin(), source.end(), 77.f);
+  EXPECT_EQ(callsWith(kernels::ConvolutionKind::BackwardInput, kRoomForThree),
+            2u);
+  EXPECT_EQ(source, expected);
+}
+
+TEST_F(CudaConvolutionInParts, GradientsOfFiltersAreSummedUp) {
+  EXPECT_EQ(callsWith(kernels::ConvolutionKind::BackwardFilter, kRoomForAll),
+            1u);
+  std::vector<float> expected = filter; // whole numbers: sums are exact
+  std::fill(filter.begin(), filter.end(), 77.f);
+  EXPECT_EQ(callsWith(kernels::ConvolutionKind::BackwardFilter, kRoomForThree),
+            2u);
+  EXPECT_EQ(filter, expected);
+}
+
 } // namespace
 } // namespace zc

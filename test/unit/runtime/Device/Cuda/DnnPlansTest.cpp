@@ -218,6 +218,9 @@ TEST_P(DnnPlansTest, ConvolutionsOfResNet) {
 TEST_P(DnnPlansTest, ConvolutionsInFloat32AreExact) {
   convolutions({8, 3, 10, 28, 5, 1, 2}, ElementType::F32);
   convolutions({8, 64, 64, 14, 3, 1, 1}, ElementType::F32);
+  // Copies of all images would take 1.6 GB.
+  convolutions({64, 64, 64, 224, 3, 1, 1}, ElementType::F32);
+  EXPECT_GT(plans->lastWorkspaceBytes(), 0u);
 }
 
 TEST_P(DnnPlansTest, ConvolutionsOfFewChannelsAndOfGroups) {

@@ -41,7 +41,7 @@ public:
             ? 0
             : 1;
     images.insert(images.begin() + int64_t(resultAt), imageOf(op.result));
-    return {op.type, op.windows, images[0], images[1], images[2]};
+    return {op.type, op.windows, images[0], images[1], images[2], op.beta};
   }
   Pooling poolingOf(const Operation &op) const {
     bool isGradient =

@@ -3,7 +3,7 @@
 namespace zc::test {
 
 void Operation::takeConvolution(const Descriptor &from,
-                                const cudnnBackendAttributeName_t (&names)[4],
+                                const cudnnBackendAttributeName_t (&names)[5],
                                 size_t resultAt) {
   for (size_t i = 0; i < 3; ++i) {
     GraphTensor tensor = GraphTensor::of(from.part(names[i]));
@@ -12,6 +12,7 @@ void Operation::takeConvolution(const Descriptor &from,
     else
       inputs.push_back(tensor);
   }
+  beta = from.get<float>(names[4]);
   const Descriptor &kind = from.part(names[3]);
   auto numbers = [&](cudnnBackendAttributeName_t name) {
     return kind.list<int64_t>(name);
@@ -125,7 +126,8 @@ Operation Operation::of(const Descriptor &from) {
                        {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
                         CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
                         CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
-                        CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC},
+                        CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+                        CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA},
                        2);
     break;
   case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
@@ -133,7 +135,8 @@ Operation Operation::of(const Descriptor &from) {
                        {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
                         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
                         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
-                        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC},
+                        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+                        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA},
                        0);
     break;
   case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR:
@@ -141,7 +144,8 @@ Operation Operation::of(const Descriptor &from) {
                        {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
                         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
                         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
-                        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC},
+                        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
+                        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA},
                        1);
     break;
   case CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR:

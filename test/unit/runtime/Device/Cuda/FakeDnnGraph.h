@@ -133,6 +133,7 @@ struct Operation {
       CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR;
   int mode = 0; // of a pointwise operation or a reduction; a norm's phase
   int64_t axis = -1;
+  double beta = 0; // a convolution's result is added to so many of itself
   bool propagatesNan = false; // of a ReLU, whose result is 0 otherwise
   std::vector<GraphTensor> inputs;
   GraphTensor result;
@@ -171,9 +172,9 @@ struct Operation {
 private:
   void takePointwise(const Descriptor &from);
   /// Reads a convolution: its operands in the order source, filter,
-  /// destination; the one at `result` is computed.
+  /// destination, its windows and `beta`; the operand at `result` is computed.
   void takeConvolution(const Descriptor &from,
-                       const cudnnBackendAttributeName_t (&names)[4],
+                       const cudnnBackendAttributeName_t (&names)[5],
                        size_t result);
   /// Names of the tensor that is given, the one that is made, the windows.
   void takePooling(const Descriptor &from,

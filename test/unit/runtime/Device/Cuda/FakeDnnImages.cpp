@@ -78,7 +78,9 @@ void Convolution::run() const {
       sums[size_t(f)] += source.array.get(in) * destination.array.get(out);
   });
   for (size_t i = 0; i < sums.size(); ++i)
-    target.array.set(int64_t(i), sums[i]);
+    target.array.set(int64_t(i),
+                     beta == 0 ? sums[i]
+                               : sums[i] + beta * target.array.get(int64_t(i)));
 }
 
 //===----------------------------------------------------------------------===//

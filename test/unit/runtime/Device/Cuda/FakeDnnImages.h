@@ -45,11 +45,13 @@ struct Windows {
   bool fit(const std::vector<int64_t> &x, const std::vector<int64_t> &y) const;
 };
 
-/// `op`: a convolution's descriptor type, which says what is computed.
+/// `op`: a convolution's descriptor type, which says which tensor is computed;
+/// `beta` times what it holds is added.
 struct Convolution {
   cudnnBackendDescriptorType_t op;
   Windows windows;
   Image source, filter, destination;
+  double beta;
 
   bool isSound() const;
   void run() const;
