@@ -110,9 +110,11 @@ public:
     made.pixels = static_cast<float *>(pointers[backward ? 0 : 2]);
     filter.taps = static_cast<float *>(pointers[1]);
     patches = static_cast<float *>(workspace);
-    panels = patches + blocks.readFloats();
+    panels = patches + blocks.readFloats(threads);
     results = panels + blocks.otherFloats(threads);
-    if (blocks.byPanels)
+    if (blocks.order == WinogradBlocks::ByBlocks)
+      computeByBlocks();
+    else if (blocks.order == WinogradBlocks::ByPanels)
       computeByPanels();
     else
       computeByParts();
@@ -132,6 +134,19 @@ private:
         multiplyPart(tile, column);
       }
     }
+  }
+
+  void computeByBlocks() {
+    transformFilter(0);
+    parallelForEach(ceilDivide(blocks.tiles, blocks.blockTiles), threads,
+                    [&](int64_t block) { computeBlock(block); });
+  }
+
+  void computeByPanels() {
+    transformTiles(functions.transformPatch, read, 0, blocks.rows,
+                   kWinogradRows, patches);
+    parallelForEach(ceilDivide(blocks.columns, kWinogradPanel), threads,
+                    [&](int64_t panel) { computePanel(panel); });
   }
 
   /// Every panel of a part of the columns, some rows at a time.
@@ -163,54 +178,77 @@ private:
     int64_t count = ceilDivide(columnsFrom(column), kWinogradPanel);
     parallelForEach(tileBlocks * count, threads, [&](int64_t task) {
       int slot = slots.take();
-      float *sums = results + slot * blocks.blockTiles * kTileFloats;
       int64_t block = task % tileBlocks, panel = task / tileBlocks;
-      int64_t first = column + panel * kWinogradPanel;
-      multiply(block, tile, first, 0,
-               panels + panel * kFrequencies * blocks.panelStep(), sums);
-      makePixels(block, tile, first, sums);
+      Block tiles =
+          blockFrom(tile, block, blockAt(patches, block, blocks.rows));
+      computeTiles(tiles, column + panel * kWinogradPanel, panelAt(panel),
+                   sumsOf(slot));
       slots.give(slot);
     });
   }
 
-  void computeByPanels() {
-    transformTiles(functions.transformPatch, read, 0, blocks.rows,
-                   kWinogradRows, patches);
-    parallelForEach(ceilDivide(blocks.columns, kWinogradPanel), threads,
-                    [&](int64_t panel) { computePanel(panel); });
-  }
-
-  /// All tiles of a panel.
-  void computePanel(int64_t panel) {
+  /// All panels of a block.
+  void computeBlock(int64_t block) {
     int slot = slots.take();
-    float *own = panels + slot * kFrequencies * blocks.panelStep();
-    float *sums = results + slot * blocks.partTiles * kTileFloats;
-    int64_t column = panel * kWinogradPanel;
-    int64_t blockFloats = blocks.blockTiles * kTileFloats,
-            count = ceilDivide(blocks.tiles, blocks.blockTiles);
-    for (int64_t row = 0; row < blocks.rows; row += kWinogradRows) {
-      transformRows(row, column, own);
-      for (int64_t block = 0; block < count; ++block)
-        multiply(block, 0, column, row, own, sums + block * blockFloats);
-    }
-    for (int64_t block = 0; block < count; ++block)
-      makePixels(block, 0, column, sums + block * blockFloats);
+    float *own = blockAt(patches, slot, blocks.rows);
+    Block tiles = blockFrom(0, block, own);
+    for (int64_t i = 0; i < tiles.count; ++i)
+      functions.transformPatch(read, tiles.first + i, blocks.rows,
+                               own + i * blocks.tileRow(blocks.rows),
+                               blocks.tileStep(blocks.rows));
+    for (int64_t column = 0; column < blocks.columns; column += kWinogradPanel)
+      computeTiles(tiles, column, panelAt(column / kWinogradPanel),
+                   sumsOf(slot));
     slots.give(slot);
   }
 
-  /// Tiles of a block of the part that begins with `tile`.
-  int64_t tilesOf(int64_t block, int64_t tile) const {
-    return std::min(blocks.blockTiles,
-                    tilesFrom(tile) - block * blocks.blockTiles);
+  /// All tiles, which are one block, of a panel.
+  void computePanel(int64_t panel) {
+    int slot = slots.take();
+    float *own = panelAt(slot);
+    int64_t column = panel * kWinogradPanel;
+    Block tiles = blockFrom(0, 0, patches);
+    for (int64_t row = 0; row < blocks.rows; row += kWinogradRows) {
+      transformRows(row, column, own);
+      multiply(tiles, column, row, own, sumsOf(slot));
+      tiles.patches += blocks.partFloats(kWinogradRows);
+    }
+    makePixels(tiles, column, sumsOf(slot));
+    slots.give(slot);
+  }
+
+  /// Some tiles, and their patches.
+  struct Block {
+    int64_t first, count;
+    const float *patches;
+  };
+
+  /// A block of the part that begins with `tile`.
+  Block blockFrom(int64_t tile, int64_t block, const float *at) const {
+    int64_t begin = block * blocks.blockTiles;
+    return {tile + begin, std::min(blocks.blockTiles, tilesFrom(tile) - begin),
+            at};
+  }
+  float *panelAt(int64_t panel) const {
+    return panels + panel * kFrequencies * blocks.panelStep();
+  }
+  float *sumsOf(int slot) const {
+    return results + slot * blocks.blockTiles * kTileFloats;
+  }
+
+  void computeTiles(const Block &tiles, int64_t column, const float *panel,
+                    float *sums) const {
+    multiply(tiles, column, 0, panel, sums);
+    makePixels(tiles, column, sums);
   }
 
   /// Adds up, or begins with, the products of the channels that lie together
-  /// from `row` on, which the panel of the filter begins with.
-  void multiply(int64_t block, int64_t tile, int64_t column, int64_t row,
+  /// from `row` on, which the patches and the panel begin with.
+  void multiply(const Block &tiles, int64_t column, int64_t row,
                 const float *panel, float *sums) const {
     int64_t together = blocks.readChannels();
     WinogradProduct product = {};
-    product.rows = tilesOf(block, tile);
+    product.rows = tiles.count;
     product.columns = std::min(kWinogradPanel, blocks.columns - column);
     product.depth = std::min(together, blocks.rows - row);
     product.blockDepth = product.depth;
@@ -220,22 +258,17 @@ private:
     product.cRow = kTileFloats;
     product.accumulate = row > 0;
     for (int64_t f = 0; f < kFrequencies; ++f) {
-      product.a =
-          blockAt(patches + row / together * blocks.partFloats(together), block,
-                  together) +
-          f * blocks.tileStep(together);
+      product.a = tiles.patches + f * blocks.tileStep(together);
       product.b = panel + f * blocks.panelStep();
       product.c = sums + f * kWinogradPanel;
       functions.multiply(product);
     }
   }
 
-  void makePixels(int64_t block, int64_t tile, int64_t column,
-                  const float *sums) const {
-    int64_t first = tile + block * blocks.blockTiles;
-    for (int64_t i = 0; i < tilesOf(block, tile); ++i)
+  void makePixels(const Block &tiles, int64_t column, const float *sums) const {
+    for (int64_t i = 0; i < tiles.count; ++i)
       functions.makePixels(sums + i * kTileFloats, kWinogradPanel, made,
-                           first + i, column,
+                           tiles.first + i, column,
                            std::min(kWinogradPanel, blocks.columns - column));
   }
 
@@ -270,7 +303,7 @@ public:
     destination.pixels = static_cast<float *>(pointers[2]);
     filter.taps = static_cast<float *>(pointers[1]);
     pixels = static_cast<float *>(workspace);
-    patches = pixels + blocks.readFloats();
+    patches = pixels + blocks.readFloats(threads);
     sums = patches + blocks.otherFloats(threads);
     bool whole = blocks.partTiles >= blocks.tiles;
     for (int64_t column = 0; column < blocks.columns;

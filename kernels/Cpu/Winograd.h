@@ -100,13 +100,16 @@ struct WinogradBlocks {
   int64_t blockTiles;             // a task takes so many of them
   int64_t partTiles, partColumns; // transformed at a time
   bool ofFilter;                  // a filter's gradient
-  /// Each task transforms the filter for itself, some rows at a time, and takes
-  /// all tiles, which are few: a large filter does not leave the second-level
-  /// cache then.
-  bool byPanels;
+  /// Tiles are transformed for all panels and the filter for all blocks, each
+  /// in parts; or each task transforms its own block of tiles, for a small
+  /// filter, or its own panel of the filter, some rows at a time, for few
+  /// tiles: what it makes then stays in a second-level cache.
+  enum Order { ByParts, ByBlocks, ByPanels } order;
 
   /// Channels of the image that is read that lie together.
-  int64_t readChannels() const { return byPanels ? kWinogradRows : rows; }
+  int64_t readChannels() const {
+    return order == ByPanels ? kWinogradRows : rows;
+  }
   /// Floats from one tile to the next of a block with so many channels.
   static constexpr int64_t tileRow(int64_t channels) {
     return channels > kWinogradRows ? apartInCache(channels) : channels;
@@ -137,11 +140,12 @@ struct WinogradBlocks {
   /// Floats of everything in scratch memory: of the images that are read, a
   /// filter or its gradient's other image, what is computed; each on so many
   /// threads.
-  int64_t readFloats() const;
+  int64_t readFloats(int threads) const;
   int64_t otherFloats(int threads) const;
   int64_t madeFloats(int threads) const;
   uint64_t bytes(int threads) const {
-    return 4 * (readFloats() + otherFloats(threads) + madeFloats(threads));
+    return 4 *
+           (readFloats(threads) + otherFloats(threads) + madeFloats(threads));
   }
 };
 

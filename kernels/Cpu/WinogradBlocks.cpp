@@ -12,8 +12,8 @@ namespace {
 // What is transformed at a time stays in a third-level cache.
 constexpr int64_t kPartFloats = 1 << 19, kPartFloatsEach = 1 << 18;
 constexpr int64_t kBlockTiles = 32, kLeastTiles = 8;
-// The sums of so many in a panel, and some rows of it, stay in the second.
-constexpr int64_t kFewTiles = 32;
+// A block of so many rows, its sums and the panels it meets stay in the second.
+constexpr int64_t kFewRows = 128, kFewColumns = 128;
 
 bool isPlain(const ConvolutionSpec &spec) {
   for (size_t i = 0; i < 2; ++i)
@@ -99,21 +99,21 @@ bool winogradIsQuicker(const ConvolutionSpec &spec) {
   return pixels >= kFewPixels && ofTile * tilesOf(spec) <= pixels;
 }
 
-WinogradBlocks divideWinograd(const ConvolutionSpec &spec, int threads) {
-  bool forward = spec.kind == ConvolutionKind::Forward;
-  WinogradBlocks blocks = {};
-  blocks.ofFilter = spec.kind == ConvolutionKind::BackwardFilter;
-  blocks.rows = spec.filter.dims[forward ? 1 : 0];
-  blocks.columns = spec.filter.dims[forward ? 0 : 1];
-  blocks.tiles = tilesOf(spec);
-  blocks.blockTiles = std::min(kBlockTiles, blocks.tiles);
-  blocks.byPanels = !blocks.ofFilter && blocks.tiles <= kFewTiles &&
-                    ceilDivide(blocks.columns, kWinogradPanel) >= threads;
-  if (blocks.byPanels) {
-    blocks.partTiles = roundUp(blocks.tiles, blocks.blockTiles);
-    blocks.partColumns = blocks.columns;
-    return blocks;
-  }
+static WinogradBlocks::Order orderOf(const WinogradBlocks &blocks,
+                                     int threads) {
+  if (blocks.ofFilter)
+    return WinogradBlocks::ByParts;
+  int64_t panels = ceilDivide(blocks.columns, kWinogradPanel);
+  if (blocks.tiles <= kBlockTiles && panels >= threads)
+    return WinogradBlocks::ByPanels;
+  bool isMany = blocks.tiles >= 2 * threads * kBlockTiles;
+  return isMany && blocks.rows <= kFewRows && blocks.columns <= kFewColumns
+             ? WinogradBlocks::ByBlocks
+             : WinogradBlocks::ByParts;
+}
+
+/// Sizes of parts, and of blocks where there would be too few tasks.
+static void divideIntoParts(int threads, WinogradBlocks &blocks) {
   int64_t most = std::max(kPartFloats, threads * kPartFloatsEach);
   int64_t panels = most / (kFrequencies * blocks.rows) / kWinogradPanel;
   blocks.partColumns =
@@ -125,6 +125,21 @@ WinogradBlocks divideWinograd(const ConvolutionSpec &spec, int threads) {
     blocks.blockTiles = ceilDivide(blocks.blockTiles, 2);
     setPart(most, blocks);
   }
+}
+
+WinogradBlocks divideWinograd(const ConvolutionSpec &spec, int threads) {
+  bool forward = spec.kind == ConvolutionKind::Forward;
+  WinogradBlocks blocks = {};
+  blocks.ofFilter = spec.kind == ConvolutionKind::BackwardFilter;
+  blocks.rows = spec.filter.dims[forward ? 1 : 0];
+  blocks.columns = spec.filter.dims[forward ? 0 : 1];
+  blocks.tiles = tilesOf(spec);
+  blocks.blockTiles = std::min(kBlockTiles, blocks.tiles);
+  blocks.order = orderOf(blocks, threads);
+  blocks.partTiles = roundUp(blocks.tiles, blocks.blockTiles);
+  blocks.partColumns = blocks.columns;
+  if (blocks.order == WinogradBlocks::ByParts)
+    divideIntoParts(threads, blocks);
   return blocks;
 }
 
@@ -132,21 +147,24 @@ int64_t WinogradBlocks::tasks() const {
   return partTiles / blockTiles * ceilDivide(partColumns, kWinogradPanel);
 }
 
-int64_t WinogradBlocks::readFloats() const {
+int64_t WinogradBlocks::readFloats(int threads) const {
+  if (order == ByBlocks)
+    return threads * kFrequencies * tileStep(rows);
   return ceilDivide(rows, readChannels()) * partFloats(readChannels());
 }
 
 int64_t WinogradBlocks::otherFloats(int threads) const {
   if (ofFilter)
     return partFloats(partColumns);
-  int64_t panels = byPanels ? threads : ceilDivide(partColumns, kWinogradPanel);
+  int64_t panels =
+      order == ByPanels ? threads : ceilDivide(partColumns, kWinogradPanel);
   return panels * kFrequencies * panelStep();
 }
 
 int64_t WinogradBlocks::madeFloats(int threads) const {
   if (ofFilter)
     return kFrequencies * sumStep();
-  return threads * (byPanels ? partTiles : blockTiles) * kTileFloats;
+  return threads * blockTiles * kTileFloats;
 }
 
 uint64_t winogradWorkspace(const ConvolutionSpec &spec, int threads) {
