@@ -31,7 +31,7 @@ void setTiles(const WinogradImages &made, const int64_t *pad,
   }
 }
 
-/// What both kinds of Winograd's kernels have.
+/// Both kinds of Winograd's kernels are one.
 class WinogradKernel : public Primitive {
 public:
   WinogradKernel(const ConvolutionSpec &spec, InstructionSet set, int threads)

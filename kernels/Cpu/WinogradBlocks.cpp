@@ -9,7 +9,7 @@
 namespace zc::kernels {
 namespace {
 
-// What is transformed at a time stays in a third-level cache.
+// A part, once transformed, stays in a third-level cache.
 constexpr int64_t kPartFloats = 1 << 19, kPartFloatsEach = 1 << 18;
 constexpr int64_t kBlockTiles = 32, kLeastTiles = 8;
 // A block of so many rows, its sums and the panels it meets stay in the second.

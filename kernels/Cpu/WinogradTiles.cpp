@@ -13,12 +13,12 @@ namespace {
 inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 // The points +-kA and +-kB beside 0 and infinity. Their squares, and products
-// of those, are exact. What Lagrange's polynomials are divided by is multiplied
-// with the results: one rounding less than with the taps.
+// of those, are exact. Lagrange's polynomials are divided by numbers that are
+// multiplied with the results: one rounding less than with the taps.
 constexpr float kA = 0.625f, kB = 1.5f, kA2 = kA * kA, kB2 = kB * kB;
 constexpr float kSum = kA2 + kB2, kProduct = kA2 * kB2;
 
-/// What the frequency of a point adds to the pixel or tap of a power.
+/// The share of a point's frequency in the pixel or tap of a power.
 constexpr float addsTo(int power, double point, double squareOfOther) {
   double square = point * point, share = 1 / (2 * square);
   share /= square - squareOfOther;

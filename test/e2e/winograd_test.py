@@ -60,7 +60,7 @@ class Winograd(ZcTest):
         return artifact, said
 
     def go(self, artifact, *options, **environment):
-        """What a run says, and its losses."""
+        """A run's report, and its losses."""
         log = self.folder / "log.jsonl"
         out = self.zc("run", artifact, "--data", self.data, "--steps", 4,
                       "--no-shuffle", "--log", log, "--profile", *options,
@@ -72,8 +72,8 @@ class Winograd(ZcTest):
                                   "--json"))["memory"]
 
     def test_trains_as_direct_convolutions(self):
-        """Of one rounding of float32 in a loss of about 1, four steps make a
-        few: 1e-5 has room for 80."""
+        """Losses are about 1, where float32 rounds to 6e-8: 1e-5 has room for
+        160 roundings."""
         artifact, _ = self.compile_for()
         out, losses = self.go(artifact)
         for call in CALLS:

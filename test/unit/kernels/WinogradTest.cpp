@@ -105,8 +105,9 @@ protected:
   }
 };
 
-// Of what can be computed so at all. The largest element of a sum's error is
-// far below a ten-thousandth of a result, a wrong tap or border above it.
+// All that can be computed so at all is right. The largest element of a sum's
+// error is far below a ten-thousandth of a result, a wrong tap or border above
+// it.
 TEST_P(Winograd, EqualsDirectSums) {
   for (ConvolutionKind kind : kKinds) {
     const ConvolutionSpec spec = winogradSpec(GetParam(), kind);
