@@ -19,8 +19,11 @@
 #include "passes/Sharding/Passes.h"
 #include "passes/Sharding/SharedHeads.h"
 
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
+
+#include <map>
 
 using namespace mlir;
 using namespace zc::train;
@@ -98,6 +101,8 @@ struct ShardParameters : public impl::ShardParametersPassBase<ShardParameters> {
       divideByCost();
     settleBlockedDims();
     settleSharedHeads();
+    if (automatic)
+      noteWhole();
     if (failed(decided))
       return signalPassFailure();
     write();
@@ -254,10 +259,18 @@ private:
     for (auto &[each, heads] : shared) {
       SmallVector<DimClass> found = findDimClasses(each);
       for (const SharedHeads &one : heads)
-        if (!isDivided(found, {one.repeated->getResult(0), one.dim}))
+        if (isDivided(found, {one.repeated->getResult(0), one.dim}))
+          noteRepeated(one);
+        else
           restoreHeads(one);
       eraseDeadOps(each);
     }
+  }
+
+  void noteRepeated(const SharedHeads &heads) {
+    for (Value source : heads.sources)
+      if (StateOp state = findSourceState(source))
+        repeatedHeads[heads.heads].insert(state.getSymName());
   }
 
   /// Whether a parameter of the class of a dim is divided.
@@ -444,11 +457,29 @@ private:
         divideAll(*each, number,
                   [&](StateOp state) { return explain(*each, state, ranks); });
     for (auto &[size, each] : left)
-      if (auto names = namesOf(*each, /*whole=*/true); !names.empty())
+      leftWhole.push_back({size, namesOf(*each, /*whole=*/true)});
+  }
+
+  /// Says what is whole on every rank, once what is repeated is known.
+  void noteWhole() {
+    const std::string all =
+        " among " + std::to_string(mesh.getSizes()[number]) + " ranks";
+    for (auto &[size, names] : leftWhole) {
+      llvm::erase_if(names, [&](StringRef name) {
+        return llvm::any_of(repeatedHeads, [&](const auto &each) {
+          return each.second.contains(name);
+        });
+      });
+      if (!names.empty())
         notes.push_back(axis + " leaves " + llvm::join(names, ", ") +
-                        " whole: " + std::to_string(size) +
-                        " does not divide among " + std::to_string(ranks) +
-                        " ranks");
+                        " whole: " + std::to_string(size) + " does not divide" +
+                        all);
+    }
+    for (const auto &[heads, names] : repeatedHeads)
+      notes.push_back(axis + " repeats heads of " + llvm::join(names, ", ") +
+                      ", which stay whole: " + std::to_string(heads) +
+                      (heads == 1 ? " head is" : " heads are") + " shared" +
+                      all);
   }
 
   using Scored = std::pair<double, DimClass *>;
@@ -557,6 +588,9 @@ private:
   SmallVector<DimClass> classes;
   SmallVector<SmallVector<BlockedDim>> blocked; // of each, by program
   SmallVector<std::pair<func::FuncOp, SmallVector<SharedHeads>>> shared;
+  // Heads by their number, with the parameters whose heads are repeated.
+  std::map<int64_t, llvm::SetVector<StringRef>> repeatedHeads;
+  SmallVector<std::pair<int64_t, SmallVector<std::string>>> leftWhole;
   llvm::MapVector<Operation *, Layout> layouts; // of states
   SmallVector<std::string> notes;
 };
