@@ -180,10 +180,11 @@ private:
   StringRef getMode(Operation *op, bool dividesKeys) {
     if (!dividesKeys)
       return "whole";
-    const bool ordered = isOrdered(getOperation());
-    if (attention == "gather" || (attention == "auto" && !canGoRound(op)))
-      return ordered ? "gather=zigzag" : "gather";
-    return ordered ? "ring=zigzag" : "ring";
+    if (isOrdered(getOperation()))
+      return attention == "gather" ? "gather=zigzag" : "ring=zigzag";
+    return attention == "gather" || (attention == "auto" && !canGoRound(op))
+               ? "gather"
+               : "ring";
   }
 
   /// Whether ranks have parts of the keys. Those of an input that is whole they

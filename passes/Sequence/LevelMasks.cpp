@@ -66,12 +66,12 @@ private:
     const int64_t queries = countTokens(op.getQuery());
     SmallVector<int64_t> shape(shapeOf(mask));
     shape[2] = queries;
-    Value later = compare(builder, loc, "lt", places(queries, shape, 2),
-                          places(shape[kMaskKeys], shape, kMaskKeys));
+    Value ofQueries = places(queries, shape, 2);
+    Value ofKeys = places(shape[kMaskKeys], shape, kMaskKeys);
+    Value later = compare(builder, loc, "lt", ofQueries, ofKeys);
     Value all = broadcast(builder, loc, mask, shape, {0, 1, 2, 3});
-    return SelectOp::create(
-        builder, loc, all.getType(), later,
-        number(all, -std::numeric_limits<double>::infinity()), all);
+    Value hidden = number(all, -std::numeric_limits<double>::infinity());
+    return SelectOp::create(builder, loc, all.getType(), later, hidden, all);
   }
 
   Value level(Value mask) {
@@ -80,14 +80,16 @@ private:
         builder, loc,
         withShape(cast<RankedTensorType>(mask.getType()), shape.drop_back()),
         "max", mask, ArrayRef<int64_t>{kMaskKeys});
-    Value isDeep = AndOp::create(
-        builder, loc,
-        compare(builder, loc, "lt", largest, number(largest, kDeep)),
-        compare(builder, loc, "ge", largest, number(largest, kAllHidden)));
+    Value isBelow =
+        compare(builder, loc, "lt", largest, number(largest, kDeep));
+    Value isAbove =
+        compare(builder, loc, "ge", largest, number(largest, kAllHidden));
+    Value isDeep = AndOp::create(builder, loc, isBelow, isAbove);
+    Value zero = number(largest, 0);
     Value common = SelectOp::create(builder, loc, largest.getType(), isDeep,
-                                    largest, number(largest, 0));
-    return SubOp::create(builder, loc, mask,
-                         broadcast(builder, loc, common, shape, {0, 1, 2}));
+                                    largest, zero);
+    Value all = broadcast(builder, loc, common, shape, {0, 1, 2});
+    return SubOp::create(builder, loc, mask, all);
   }
 
   AttentionOp op;

@@ -47,7 +47,7 @@ public:
     Operation *op = value.getDefiningOp();
     if (!op)
       return {};
-    if (isa<BroadcastOp, ReshapeOp, TransposeOp, SliceOp>(op))
+    if (isa<BroadcastOp, GatherOp, ReshapeOp, TransposeOp, SliceOp>(op))
       return read(op->getOperand(0), depth - 1);
     if (auto convert = dyn_cast<ConvertOp>(op))
       return readConvert(convert, depth);

@@ -53,7 +53,7 @@ OrderObstacle TokenOrder::findObstacle(bool isAsked) {
   program.walk([&](Operation *op) {
     if (!isAttention(op) || !found.why.empty())
       return;
-    found = {op, findObstacle(cast<AttentionOp>(op))};
+    found = {op, findObstacleOf(cast<AttentionOp>(op))};
   });
   if (!found.why.empty())
     return found;
@@ -69,7 +69,7 @@ OrderObstacle TokenOrder::findObstacle(bool isAsked) {
   return found;
 }
 
-std::string TokenOrder::findObstacle(AttentionOp op) const {
+std::string TokenOrder::findObstacleOf(AttentionOp op) const {
   const int64_t count = op.getQuery().getType().getDimSize(kTokens);
   const int64_t chunks = 2 * parts.tokens;
   if (!op.getCausal() && hasMaskOfQueries(op))

@@ -66,7 +66,7 @@ private:
     bool isOrdered; // as the tokens that it is computed from
   };
 
-  std::string findObstacle(train::AttentionOp op) const;
+  std::string findObstacleOf(train::AttentionOp op) const;
   bool looksUpTokens(mlir::Operation *op);
   bool hasTokens(mlir::Value value);
 
