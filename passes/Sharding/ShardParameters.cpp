@@ -18,12 +18,10 @@
 #include "passes/Sharding/PadStates.h"
 #include "passes/Sharding/Passes.h"
 #include "passes/Sharding/SharedHeads.h"
+#include "passes/Sharding/WholeNotes.h"
 
-#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
-
-#include <map>
 
 using namespace mlir;
 using namespace zc::train;
@@ -102,7 +100,7 @@ struct ShardParameters : public impl::ShardParametersPassBase<ShardParameters> {
     settleBlockedDims();
     settleSharedHeads();
     if (automatic)
-      noteWhole();
+      llvm::append_range(notes, whole.write(axis, mesh.getSizes()[number]));
     if (failed(decided))
       return signalPassFailure();
     write();
@@ -198,13 +196,21 @@ private:
   void reorderBlockedDims() {
     int64_t ranks = mesh.getSizes()[number];
     for (SmallVector<BlockedDim> &forms : findBlockedDims(program)) {
-      if (llvm::any_of(forms.front().sizes,
+      if (hasSeparateBlocks(forms.front()) ||
+          llvm::any_of(forms.front().sizes,
                        [&](int64_t size) { return size % ranks != 0; }))
         continue;
       for (BlockedDim &form : forms)
         reorderBlocks(form, ranks);
       blocked.push_back(std::move(forms));
     }
+  }
+
+  /// Whether its blocks are computed by themselves, for heads' sake.
+  bool hasSeparateBlocks(const BlockedDim &dim) {
+    return llvm::any_of(dim.states, [&](const DimOf &each) {
+      return separated.contains(findState(each.value));
+    });
   }
 
   /// Keeps the order of what is divided indeed.
@@ -252,6 +258,11 @@ private:
       if (auto found = repeatHeads(each, mesh.getSizes()[number]);
           !found.empty())
         shared.push_back({each, std::move(found)});
+    for (auto &[each, heads] : shared)
+      for (const SharedHeads &one : heads)
+        for (Value source : one.sources)
+          if (!one.blocks.empty())
+            separated.insert(findSourceState(source));
   }
 
   /// Keeps what is repeated where heads are divided indeed.
@@ -270,7 +281,7 @@ private:
   void noteRepeated(const SharedHeads &heads) {
     for (Value source : heads.sources)
       if (StateOp state = findSourceState(source))
-        repeatedHeads[heads.heads].insert(state.getSymName());
+        whole.repeatHeads(heads.heads, state.getSymName());
   }
 
   /// Whether a parameter of the class of a dim is divided.
@@ -457,29 +468,7 @@ private:
         divideAll(*each, number,
                   [&](StateOp state) { return explain(*each, state, ranks); });
     for (auto &[size, each] : left)
-      leftWhole.push_back({size, namesOf(*each, /*whole=*/true)});
-  }
-
-  /// Says what is whole on every rank, once what is repeated is known.
-  void noteWhole() {
-    const std::string all =
-        " among " + std::to_string(mesh.getSizes()[number]) + " ranks";
-    for (auto &[size, names] : leftWhole) {
-      llvm::erase_if(names, [&](StringRef name) {
-        return llvm::any_of(repeatedHeads, [&](const auto &each) {
-          return each.second.contains(name);
-        });
-      });
-      if (!names.empty())
-        notes.push_back(axis + " leaves " + llvm::join(names, ", ") +
-                        " whole: " + std::to_string(size) + " does not divide" +
-                        all);
-    }
-    for (const auto &[heads, names] : repeatedHeads)
-      notes.push_back(axis + " repeats heads of " + llvm::join(names, ", ") +
-                      ", which stay whole: " + std::to_string(heads) +
-                      (heads == 1 ? " head is" : " heads are") + " shared" +
-                      all);
+      whole.leave(size, namesOf(*each, /*whole=*/true));
   }
 
   using Scored = std::pair<double, DimClass *>;
@@ -588,9 +577,8 @@ private:
   SmallVector<DimClass> classes;
   SmallVector<SmallVector<BlockedDim>> blocked; // of each, by program
   SmallVector<std::pair<func::FuncOp, SmallVector<SharedHeads>>> shared;
-  // Heads by their number, with the parameters whose heads are repeated.
-  std::map<int64_t, llvm::SetVector<StringRef>> repeatedHeads;
-  SmallVector<std::pair<int64_t, SmallVector<std::string>>> leftWhole;
+  DenseSet<Operation *> separated; // states whose blocks are
+  WholeNotes whole;
   llvm::MapVector<Operation *, Layout> layouts; // of states
   SmallVector<std::string> notes;
 };
