@@ -11,6 +11,7 @@
 // second keeps all tokens of one value a product.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Train/ExpertOps.h"
 #include "dialects/Train/Float8Ops.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/Tokens.h"
@@ -296,7 +297,8 @@ private:
   /// Whether an op gives elements another place, or several: rows of tokens for
   /// their experts.
   static bool movesElements(Operation *op) {
-    return isa<BroadcastOp, ConvertOp, GatherOp, ReshapeOp, TransposeOp>(op);
+    return isa<BroadcastOp, ConvertOp, ExchangeRowsOp, GatherOp, ReshapeOp,
+               TransposeOp>(op);
   }
 
   /// The backward moves elements again that the forward has moved, for readers
