@@ -65,17 +65,18 @@ private:
 
   void visit(Operation *op);
   void visitReshape(ReshapeOp op);
-  bool takesTokensApart(ArrayRef<int64_t> from, ArrayRef<int64_t> to) const;
+  bool takesTokensApart(ReshapeOp op) const;
   template <typename Op> bool visitMatmul(Op op);
   template <typename Op> bool visitReduce(Op op, Twin input);
   bool visitRows(Operation *op, int64_t tokens);
   std::optional<Value> findTwin(Operation *op, Value value, int64_t tokens);
   void replaceWhole(Operation *op, Operation *made);
 
-  /// Whether samples are dim 0: a weight's gradient may have as many rows.
-  bool countsSamples(Value value) const {
+  /// Whether samples are dim 0, of `rows` rows each: a weight's gradient may
+  /// have as many rows.
+  bool countsSamples(Value value, int64_t rows = 1) const {
     auto found = dims.places.find(value);
-    return found != dims.places.end() && found->second == SampleDim{0, 1};
+    return found != dims.places.end() && found->second == SampleDim{0, rows};
   }
 
   func::FuncOp program;
@@ -97,10 +98,12 @@ static int64_t sizeBehindSamples(ArrayRef<int64_t> shape) {
 
 /// Whether rows are several of each token, of its experts, and a dim of their
 /// own in the result, behind as many tokens as samples had before.
-bool RowSeparator::takesTokensApart(ArrayRef<int64_t> from,
-                                    ArrayRef<int64_t> to) const {
+bool RowSeparator::takesTokensApart(ReshapeOp op) const {
+  ArrayRef<int64_t> from = shapeOfType(op.getInput());
+  ArrayRef<int64_t> to = shapeOfType(op.getResult());
   return lastTokens > 1 && to.size() > 1 && to[1] > 1 &&
-         to[0] == samples * lastTokens && from[0] == to[0] * to[1];
+         to[0] == samples * lastTokens && from[0] == to[0] * to[1] &&
+         countsSamples(op.getInput(), from[0] / samples);
 }
 
 /// A reshape may merge samples and tokens, keep them merged or take them apart.
@@ -119,16 +122,17 @@ void RowSeparator::visitReshape(ReshapeOp op) {
         twin->tokens};
     return;
   }
-  if (from.empty() || to.empty() || !countsSamples(op.getInput()))
+  if (from.empty() || to.empty())
     return;
-  if (!takesTokensApart(from, to)) {
-    if (from.size() < 2 || from[0] != samples)
+  int64_t tokens = lastTokens;
+  if (!takesTokensApart(op)) {
+    tokens =
+        from.size() < 2 || from[0] != samples ? 1 : sizeBehindSamples(from);
+    if (tokens == 1 || to[0] != samples * tokens ||
+        !countsSamples(op.getInput()))
       return;
-    lastTokens = sizeBehindSamples(from);
-    if (lastTokens == 1 || to[0] != samples * lastTokens)
-      return;
+    lastTokens = tokens;
   }
-  const int64_t tokens = lastTokens;
   auto type = cast<RankedTensorType>(separated(op.getType(), tokens));
   twins[op.getResult()] = {
       reshape(builder, op.getLoc(), op.getInput(), type.getShape()), tokens};
