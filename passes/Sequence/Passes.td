@@ -163,7 +163,8 @@ def SeparateRowsPass : Pass<"zc-separate-rows", "::mlir::ModuleOp"> {
     In rows [samples tokens, ..] only the samples could be divided. Ops on such
     rows are done on [samples, tokens, ..] instead: elementwise ones, broadcasts,
     sums, and products by one matrix, which then have rows of several dims until
-    --zc-join-rows.
+    --zc-join-rows. Rows that several experts made of a token are [samples, tokens,
+    experts, ..] where a reshape tells a token's apart.
 
     ```mlir
     %0 = train.reshape %x : (tensor<4x32x8xf32>) -> tensor<128x8xf32>

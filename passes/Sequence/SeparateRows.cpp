@@ -101,8 +101,13 @@ static int64_t sizeBehindSamples(ArrayRef<int64_t> shape) {
 bool RowSeparator::takesTokensApart(ReshapeOp op) const {
   ArrayRef<int64_t> from = shapeOfType(op.getInput());
   ArrayRef<int64_t> to = shapeOfType(op.getResult());
-  return lastTokens > 1 && to.size() > 1 && to[1] > 1 &&
-         to[0] == samples * lastTokens && from[0] == to[0] * to[1] &&
+  if (lastTokens == 1 || to.size() < 2 || to[1] == 1 ||
+      to[0] != samples * lastTokens)
+    return false;
+  // Rows of experts' rooms are a sample's.
+  if (from.size() > 1 && from[0] == samples)
+    return from[1] == lastTokens * to[1] && countsSamples(op.getInput());
+  return from[0] == to[0] * to[1] &&
          countsSamples(op.getInput(), from[0] / samples);
 }
 
