@@ -1,7 +1,7 @@
 //===- Registration.cpp - all dialects of zc ----------------------------===//
 #include "compiler/Driver/Registration.h"
 
-#include "compiler/Driver/WorkspaceBounds.h"
+#include "compiler/Driver/TargetServices.h"
 #include "dialects/Dist/DistDialect.h"
 #include "dialects/Onnx/OnnxDialect.h"
 #include "dialects/Sched/SchedDialect.h"
@@ -40,7 +40,7 @@ void registerDialects(mlir::DialectRegistry &registry) {
                   mlir::scf::SCFDialect, mlir::ub::UBDialect,
                   mlir::vector::VectorDialect>();
   mlir::func::registerInlinerExtension(registry);
-  registerTargets(registry, {getWorkspaceBound, getCudaWorkspaceBound});
+  registerTargets(registry, makeTargetServices());
   // The conversion to NVVM converts these dialects along with the gpu dialect.
   mlir::arith::registerConvertArithToLLVMInterface(registry);
   mlir::cf::registerConvertControlFlowToLLVMInterface(registry);

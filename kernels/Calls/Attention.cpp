@@ -1,7 +1,7 @@
 #include "kernels/Calls/Attention.h"
 
+#include "kernels/Calls/Division/AttentionScratch.h"
 #include "kernels/Calls/Scratch.h"
-#include "kernels/Cpu/AttentionHead.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -157,6 +157,13 @@ uint64_t AttentionCall::cudaWorkspace(const AttentionSpec &spec) {
   uint64_t sums =
       spec.backward ? 4 * queries * (2 * uint64_t(spec.width) + 1) : 0;
   return alignedForCuda(sums + kCudaScratch);
+}
+
+std::string AttentionCall::refuseOnCpu(const AttentionLaunch &launch) {
+  return launch.spec.type == ElementType::F16
+             ? "attention in float16 is for GPUs; compile the model with "
+               "--target cpu"
+             : "";
 }
 
 } // namespace zc::kernels

@@ -1,7 +1,7 @@
 #include "kernels/Calls/Matmul.h"
 
+#include "kernels/Calls/Division/MatmulBlocks.h"
 #include "kernels/Calls/Scratch.h"
-#include "kernels/Cpu/MatmulBlocks.h"
 
 #include <algorithm>
 #include <utility>
@@ -332,6 +332,15 @@ uint64_t MatmulCall::cudaWorkspace(const MatmulSpec &spec) {
   constexpr uint64_t kSplits = 16;
   return alignedForCuda(
       std::min(kCudaScratch, kSplits * 4 * countElements(spec.c)));
+}
+
+std::string MatmulCall::refuseOnCpu(const MatmulLaunch &launch) {
+  if (!launch.spec.epilogue.isEmpty())
+    return "a product with an epilogue is for GPUs; compile the model with "
+           "--target cpu";
+  return launch.aScale ? "a product of 8-bit floats is for GPUs; compile the "
+                         "model with --target cpu"
+                       : "";
 }
 
 } // namespace zc::kernels

@@ -1,9 +1,9 @@
 #include "kernels/Cpu/Ways.h"
+#include "kernels/Calls/Division/PointwiseProduct.h"
 #include "kernels/Cpu/FilterGradient.h"
 #include "kernels/Cpu/InstructionSet.h"
 #include "kernels/Cpu/OneDnn.h"
 #include "kernels/Cpu/Parallel.h"
-#include "kernels/Cpu/PointwiseProduct.h"
 #include "kernels/Cpu/TileConvolution.h"
 #include "kernels/Cpu/TiledMatmul.h"
 

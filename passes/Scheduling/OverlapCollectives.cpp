@@ -123,10 +123,8 @@ void Overlap::addNode(FusedOp op) {
   node.op = op;
   node.turn = index;
   node.isCollective = isCollective(op);
-  const LinkRates &link = getTarget(op).rates().link;
-  node.seconds = node.isCollective
-                     ? link.seconds + operandAndResultBytes(op) / link.bytes
-                     : estimateSeconds(op);
+  node.seconds =
+      node.isCollective ? estimateCollectiveSeconds(op) : estimateSeconds(op);
   addData(index);
   if (!node.isCollective)
     return;

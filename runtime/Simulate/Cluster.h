@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -73,6 +74,7 @@ struct LinkLevel {
 /// How a collective may be computed where its plan leaves that open.
 enum class CollectiveWay { Ring, Tree, Doubling, Rabenseifner, Hierarchical };
 const char *nameOf(CollectiveWay way);
+std::optional<CollectiveWay> findCollectiveWay(std::string_view name);
 
 struct Cluster {
   std::string name;

@@ -43,7 +43,7 @@ Bench makeMatmul(int threads, const int64_t *n, std::string *error) {
   MatmulSpec spec{rowMajor({n[0], n[1]}), rowMajor({n[1], n[2]}),
                   rowMajor({n[0], n[2]}), false};
   uint64_t bytes = MatmulCall::cpuWorkspace(spec, threads);
-  return {createMatmul(spec, bytes, error),
+  return {createPrimitive(spec, bytes, error),
           bytes,
           {n[0] * n[1], n[1] * n[2], n[0] * n[2]},
           2.0 * n[0] * n[1] * n[2]};
@@ -61,7 +61,7 @@ Bench makeConvolution(int threads, const int64_t *n, std::string *error) {
   uint64_t bytes = ConvolutionCall::cpuWorkspace(spec, threads);
   int64_t pixels = batch * size * size;
   return {
-      createConvolution(spec, bytes, error),
+      createPrimitive(spec, bytes, error),
       bytes,
       {pixels * channels, filters * channels * taps * taps, pixels * filters},
       2.0 * pixels * filters * channels * taps * taps};

@@ -3,6 +3,8 @@
 #include "kernels/Cpu/WorkHint.h"
 
 #include <cstring>
+#include <type_traits>
+#include <utility>
 
 namespace zc::cpu {
 namespace {
@@ -120,75 +122,46 @@ ExecutableResult makeKernel(const KernelLaunch &launch, const CodeObject *code,
       std::make_unique<KernelExecutable>(launch, function, threads));
 }
 
-ExecutableResult makeCall(const kernels::MatmulLaunch &launch,
+namespace {
+
+/// Whether a rule or a measurement chooses among ways of such calls.
+template <typename Spec, typename = void> struct HasWays : std::false_type {};
+template <typename Spec>
+struct HasWays<
+    Spec, std::void_t<decltype(kernels::waysOf(std::declval<const Spec &>()))>>
+    : std::true_type {};
+
+template <typename Launch>
+ExecutableResult makeKnown(const Launch &launch,
+                           kernels::MatmulPrecision precision,
+                           const CallWay &way) {
+  if constexpr (!kernels::HasLaunch<Launch, kernels::CpuCalls>::value) {
+    return Status(StatusCode::Unsupported, "no library computes it on CPUs; "
+                                           "compile the model again");
+  } else {
+    using Room = typename kernels::RoomOf<Launch, kernels::CpuCalls>::type;
+    if (std::string why = Room::refuseOnCpu(launch); !why.empty())
+      return Status(StatusCode::Unsupported, why);
+    const auto spec = Room::withPrecision(launch.spec, precision);
+    return makePrimitive(
+        spec,
+        [&](std::string *error) {
+          return kernels::createPrimitive(spec, launch.workspaceBytes, error,
+                                          way.way);
+        },
+        Room::cpuOperands(launch), launch.workspace,
+        HasWays<typename Room::Spec>::value ? &way : nullptr);
+  }
+}
+
+} // namespace
+
+ExecutableResult makeCall(const kernels::CallLaunch &launch,
                           kernels::MatmulPrecision precision,
                           const CallWay &way) {
-  if (!launch.spec.epilogue.isEmpty())
-    return makeError(StatusCode::Unsupported,
-                     "a product with an epilogue is "
-                     "for GPUs; compile the model with --target cpu");
-  if (launch.aScale)
-    return makeError(StatusCode::Unsupported,
-                     "a product of 8-bit floats is for GPUs; compile the model "
-                     "with --target cpu");
-  kernels::MatmulSpec spec = launch.spec;
-  spec.precision = precision;
-  return makePrimitive(
-      spec,
-      [&](std::string *error) {
-        return kernels::createMatmul(spec, launch.workspaceBytes, error,
-                                     way.way);
-      },
-      {launch.a, launch.b, launch.c}, launch.workspace, &way);
-}
-
-ExecutableResult makeCall(const kernels::ConvolutionLaunch &launch,
-                          kernels::MatmulPrecision, const CallWay &way) {
-  return makePrimitive(
-      launch.spec,
-      [&](std::string *error) {
-        return kernels::createConvolution(launch.spec, launch.workspaceBytes,
-                                          error, way.way);
-      },
-      {launch.source, launch.filter, launch.destination}, launch.workspace,
-      &way);
-}
-
-ExecutableResult makeCall(const kernels::AttentionLaunch &launch,
-                          kernels::MatmulPrecision, const CallWay &) {
-  if (launch.spec.type == kernels::ElementType::F16)
-    return makeError(StatusCode::Unsupported,
-                     "attention in float16 is for "
-                     "GPUs; compile the model with --target cpu");
-  return makePrimitive(
-      launch.spec,
-      [&](std::string *error) {
-        return kernels::createAttention(launch.spec, launch.workspaceBytes,
-                                        error);
-      },
-      launch.buffers, launch.workspace);
-}
-
-ExecutableResult makeCall(const kernels::SparseLaunch &launch,
-                          kernels::MatmulPrecision, const CallWay &) {
-  return makePrimitive(
-      launch.spec,
-      [&](std::string *error) {
-        return kernels::createSparse(launch.spec, error);
-      },
-      {launch.dense, launch.bits, launch.offsets, launch.values}, nullptr);
-}
-
-ExecutableResult makeCall(const kernels::GroupedMatmulLaunch &launch,
-                          kernels::MatmulPrecision, const CallWay &) {
-  return makePrimitive(
-      launch.spec,
-      [&](std::string *error) {
-        return kernels::createGroupedMatmul(launch.spec, launch.workspaceBytes,
-                                            error);
-      },
-      {launch.a, launch.b, launch.c, launch.groups, launch.ids},
-      launch.workspace);
+  return std::visit(
+      [&](const auto &each) { return makeKnown(each, precision, way); },
+      launch);
 }
 
 ExecutableResult makeCopy(const CopyLaunch &launch, const OffloadFile *file) {
