@@ -159,11 +159,4 @@ uint64_t AttentionCall::cudaWorkspace(const AttentionSpec &spec) {
   return alignedForCuda(sums + kCudaScratch);
 }
 
-std::string AttentionCall::refuseOnCpu(const AttentionLaunch &launch) {
-  return launch.spec.type == ElementType::F16
-             ? "attention in float16 is for GPUs; compile the model with "
-               "--target cpu"
-             : "";
-}
-
 } // namespace zc::kernels

@@ -54,12 +54,6 @@ struct AttentionCall : CallRoom {
   static std::string check(const LibraryCall &call);
   static Spec specOf(const LibraryCall &call);
   static Launch launch(const LibraryCall &call, const CallAddresses &addresses);
-  /// q, k, v, result, logs of sums; then, backward, the result's gradient and
-  /// those of q, k, v.
-  static std::vector<void *> cpuOperands(const Launch &launch) {
-    return launch.buffers;
-  }
-  static std::string refuseOnCpu(const Launch &launch);
   static uint64_t cpuWorkspace(const Spec &spec, int threads);
   static uint64_t cudaWorkspace(const Spec &spec);
 };

@@ -94,19 +94,6 @@ struct CallRoom {
   template <typename Spec> static uint64_t cudaWorkspace(const Spec &) {
     return 0;
   }
-
-  // A room that has a kernel on CPUs says its operands in the order in which it
-  // takes them, with null for results that nobody wants,
-  //   static std::vector<void *> cpuOperands(const Launch &launch);
-  // why there is none for a launch that only GPUs compute, or nothing; and the
-  // spec for products of float32 of a precision.
-  template <typename Launch> static std::string refuseOnCpu(const Launch &) {
-    return "";
-  }
-  template <typename Spec, typename Precision>
-  static Spec withPrecision(const Spec &spec, Precision) {
-    return spec;
-  }
 };
 
 /// The most that a dim, a stride or a pad may be.

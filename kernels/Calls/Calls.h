@@ -50,14 +50,6 @@ template <typename Launch, typename... Calls>
 struct HasLaunch<Launch, CallList<Calls...>>
     : std::disjunction<std::is_same<Launch, typename Calls::Launch>...> {};
 
-/// The room of the kind that has launches of this type, which is in the list.
-template <typename Launch, typename List> struct RoomOf;
-template <typename Launch, typename Call, typename... Others>
-struct RoomOf<Launch, CallList<Call, Others...>>
-    : std::conditional_t<std::is_same_v<Launch, typename Call::Launch>,
-                         std::common_type<Call>,
-                         RoomOf<Launch, CallList<Others...>>> {};
-
 } // namespace zc::kernels
 
 #endif // ZC_KERNELS_CALLS_CALLS_H

@@ -45,9 +45,6 @@ struct ConvolutionCall : CallRoom {
   static std::string check(const LibraryCall &call);
   static Spec specOf(const LibraryCall &call);
   static Launch launch(const LibraryCall &call, const CallAddresses &addresses);
-  static std::vector<void *> cpuOperands(const Launch &launch) {
-    return {launch.source, launch.filter, launch.destination};
-  }
   static uint64_t cpuWorkspace(const Spec &spec, int threads);
   static uint64_t cudaWorkspace(const Spec &spec);
 };

@@ -42,9 +42,6 @@ struct GroupedMatmulCall : CallRoom {
   static std::string check(const LibraryCall &call);
   static Spec specOf(const LibraryCall &call);
   static Launch launch(const LibraryCall &call, const CallAddresses &addresses);
-  static std::vector<void *> cpuOperands(const Launch &launch) {
-    return {launch.a, launch.b, launch.c, launch.groups, launch.ids};
-  }
   static uint64_t cpuWorkspace(const Spec &spec, int threads);
 };
 

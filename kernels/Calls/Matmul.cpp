@@ -334,13 +334,4 @@ uint64_t MatmulCall::cudaWorkspace(const MatmulSpec &spec) {
       std::min(kCudaScratch, kSplits * 4 * countElements(spec.c)));
 }
 
-std::string MatmulCall::refuseOnCpu(const MatmulLaunch &launch) {
-  if (!launch.spec.epilogue.isEmpty())
-    return "a product with an epilogue is for GPUs; compile the model with "
-           "--target cpu";
-  return launch.aScale ? "a product of 8-bit floats is for GPUs; compile the "
-                         "model with --target cpu"
-                       : "";
-}
-
 } // namespace zc::kernels

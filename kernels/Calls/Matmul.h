@@ -90,14 +90,6 @@ struct MatmulCall : CallRoom {
   static std::string check(const LibraryCall &call);
   static Spec specOf(const LibraryCall &call);
   static Launch launch(const LibraryCall &call, const CallAddresses &addresses);
-  static std::vector<void *> cpuOperands(const Launch &launch) {
-    return {launch.a, launch.b, launch.c};
-  }
-  static std::string refuseOnCpu(const Launch &launch);
-  static Spec withPrecision(Spec spec, MatmulPrecision precision) {
-    spec.precision = precision;
-    return spec;
-  }
   static uint64_t cpuWorkspace(const Spec &spec, int threads);
   static uint64_t cudaWorkspace(const Spec &spec);
 };

@@ -55,13 +55,7 @@ SparseLaunch SparseCall::launch(const LibraryCall &call,
                                 const CallAddresses &addresses) {
   const auto &dense = isDecoding(call) ? addresses.outputs : addresses.inputs;
   const auto &parts = isDecoding(call) ? addresses.inputs : addresses.outputs;
-  return {specOf(call),
-          dense[0],
-          parts[0],
-          parts[1],
-          parts[2],
-          addresses.workspace,
-          addresses.workspaceBytes};
+  return {specOf(call), dense[0], parts[0], parts[1], parts[2]};
 }
 
 } // namespace zc::kernels

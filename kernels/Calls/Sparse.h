@@ -22,8 +22,6 @@ struct SparseSpec {
 struct SparseLaunch {
   SparseSpec spec;
   void *dense, *bits, *offsets, *values;
-  void *workspace; // null
-  uint64_t workspaceBytes;
 };
 
 /// The dense tensor to bits, offsets and values, or those to it. The call fails
@@ -38,9 +36,6 @@ struct SparseCall : CallRoom {
   static std::string check(const LibraryCall &call);
   static Spec specOf(const LibraryCall &call);
   static Launch launch(const LibraryCall &call, const CallAddresses &addresses);
-  static std::vector<void *> cpuOperands(const Launch &launch) {
-    return {launch.dense, launch.bits, launch.offsets, launch.values};
-  }
 };
 
 } // namespace zc::kernels

@@ -261,4 +261,10 @@ WorkHint hintOf(const AttentionSpec &spec, const Primitive &) {
           false, false};
 }
 
+/// q, k, v, result, logs of sums; then, backward, the result's gradient and
+/// those of q, k, v.
+std::vector<void *> operandsOf(const AttentionLaunch &launch) {
+  return launch.buffers;
+}
+
 } // namespace zc::kernels

@@ -345,4 +345,8 @@ WorkHint hintOf(const ConvolutionSpec &spec, const Primitive &chosen) {
           false};
 }
 
+std::vector<void *> operandsOf(const ConvolutionLaunch &launch) {
+  return {launch.source, launch.filter, launch.destination};
+}
+
 } // namespace zc::kernels

@@ -186,4 +186,8 @@ WorkHint hintOf(const GroupedMatmulSpec &spec, const Primitive &chosen) {
   return {secondsOfProducts(flops), chosen.mayMeet(), false};
 }
 
+std::vector<void *> operandsOf(const GroupedMatmulLaunch &launch) {
+  return {launch.a, launch.b, launch.c, launch.groups, launch.ids};
+}
+
 } // namespace zc::kernels

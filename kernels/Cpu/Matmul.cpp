@@ -209,4 +209,8 @@ WorkHint hintOf(const MatmulSpec &spec, const Primitive &chosen) {
   return {secondsOfProducts(flops), chosen.mayMeet(), false};
 }
 
+std::vector<void *> operandsOf(const MatmulLaunch &launch) {
+  return {launch.a, launch.b, launch.c};
+}
+
 } // namespace zc::kernels

@@ -16,8 +16,8 @@ class Primitive {
 public:
   virtual ~Primitive() = default;
 
-  /// Runs the kernel. `pointers` are the operands as the room of the call lists
-  /// them (CallRoom::cpuOperands); `workspace` is 64-byte aligned and as large
+  /// Runs the kernel. `pointers` are the operands in the order of operandsOf()
+  /// (CpuCalls.h); `workspace` is 64-byte aligned and as large
   /// as promised at creation.
   /// Returns false and says why in `error` if the library fails.
   virtual bool execute(void *const *pointers, void *workspace,

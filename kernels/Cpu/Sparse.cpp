@@ -127,4 +127,8 @@ WorkHint hintOf(const SparseSpec &spec, const Primitive &) {
           false, false};
 }
 
+std::vector<void *> operandsOf(const SparseLaunch &launch) {
+  return {launch.dense, launch.bits, launch.offsets, launch.values};
+}
+
 } // namespace zc::kernels

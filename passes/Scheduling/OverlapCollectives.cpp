@@ -116,6 +116,11 @@ Overlap::Overlap(func::FuncOp program, int64_t prefetch)
   keepOrder();
 }
 
+static double estimateCollectiveSeconds(FusedOp op) {
+  return getTarget(op).collectiveSeconds(
+      cast<dist::CollectiveOpInterface>(op.getBody().front().front()));
+}
+
 void Overlap::addNode(FusedOp op) {
   unsigned index = nodes.size();
   numbers[op] = index;

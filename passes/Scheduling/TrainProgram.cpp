@@ -138,9 +138,4 @@ double estimateSeconds(FusedOp op) {
                          operandAndResultBytes(op));
 }
 
-double estimateCollectiveSeconds(FusedOp op) {
-  return getTarget(op).collectiveSeconds(
-      cast<dist::CollectiveOpInterface>(op.getBody().front().front()));
-}
-
 } // namespace zc

@@ -74,9 +74,6 @@ double estimateSeconds(const MachineRates &rates, double flops, double bytes);
 /// The time of one execution by the roofline of what runs the op's module.
 double estimateSeconds(train::FusedOp op);
 
-/// The time of a fused op that is a collective, as the target has it.
-double estimateCollectiveSeconds(train::FusedOp op);
-
 } // namespace zc
 
 #endif // ZC_PASSES_SCHEDULING_TRAINPROGRAM_H

@@ -2,6 +2,7 @@
 #include "passes/Sequence/ExchangeCost.h"
 
 #include "dialects/Train/Ops/OpSupport.h"
+#include "dialects/Train/Tokens.h"
 #include "passes/Sequence/RepeatedOperand.h"
 #include "passes/Sequence/TokenDims.h"
 #include "passes/Target/Target.h"

@@ -30,9 +30,9 @@ SmallVector<int64_t> Target::devicesOf(ArrayRef<StringRef> axes) const {
   if (!machine || !machine.getAxes())
     return devices;
   int64_t stride = 1;
-  for (auto [name, size] :
-       llvm::zip(llvm::reverse(machine.getAxes().getAsRange<StringAttr>()),
-                 llvm::reverse(machine.getSizes().asArrayRef()))) {
+  for (size_t i = machine.getAxes().size(); i-- > 0;) {
+    auto name = cast<StringAttr>(machine.getAxes()[i]);
+    const int64_t size = machine.getSizes()[i];
     if (llvm::is_contained(axes, name.getValue())) {
       const SmallVector<int64_t> inner = devices;
       for (int64_t place = 1; place < size; ++place)

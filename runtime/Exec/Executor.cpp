@@ -1,5 +1,4 @@
 #include "runtime/Exec/Executor.h"
-#include "runtime/Exec/InitialStates.h"
 #include "runtime/Exec/Instructions.h"
 #include "runtime/Exec/LoadCode.h"
 #include "runtime/Plan/Feed.h"
@@ -200,12 +199,12 @@ Status Executor::connectLines() {
 }
 
 Status Executor::initialise() {
-  ZC_RETURN_IF_ERROR(writeCoordinates(*this));
+  ZC_RETURN_IF_ERROR(writeCoordinates());
   const plan::Program *init = theArtifact.program("init");
   // All versions are the first one.
   for (int64_t version = std::max(1u, role().versions()); version > 0;) {
     setStepsDone(--version);
-    ZC_RETURN_IF_ERROR(loadWeights(*this));
+    ZC_RETURN_IF_ERROR(loadWeights());
     if (init)
       ZC_RETURN_IF_ERROR(run(*init));
   }

@@ -204,6 +204,9 @@ private:
   Status prepareCollective(const plan::Program &program, const AddressMap &map,
                            Step &step);
   Status connectLines();
+  Status loadWeights();
+  Status loadTensor(const FileTensor &tensor);
+  Status writeCoordinates();
   Status execute(Step &step);
   Status synchronize(StreamId stream);
   Status runCollective(Step &step);

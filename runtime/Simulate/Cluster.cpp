@@ -217,15 +217,15 @@ private:
     if (fields.has("algorithms"))
       cluster.ways.clear();
     for (const Json &name : fields.list("algorithms")) {
-      std::optional<CollectiveWay> way;
-      if (name.is_string())
-        way = findCollectiveWay(name.get_ref<const std::string &>());
-      if (!way)
+      auto found =
+          std::find_if(std::begin(kWays), std::end(kWays),
+                       [&](const auto &each) { return name == each.first; });
+      if (found == std::end(kWays))
         fields.fail("algorithms", "expected ring, tree, doubling, "
                                   "rabenseifner or hierarchical, found " +
                                       name.dump());
       else
-        cluster.ways.push_back(*way);
+        cluster.ways.push_back(found->second);
     }
     if (cluster.ways.empty())
       fields.fail("algorithms", "expected at least one");
@@ -242,13 +242,6 @@ const char *nameOf(CollectiveWay way) {
     if (each == way)
       return name;
   return "";
-}
-
-std::optional<CollectiveWay> findCollectiveWay(std::string_view name) {
-  for (auto [known, way] : kWays)
-    if (known == name)
-      return way;
-  return std::nullopt;
 }
 
 Cluster Cluster::sharedBy(int64_t ranks) const {

@@ -11,7 +11,6 @@
 #include <array>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -74,7 +73,6 @@ struct LinkLevel {
 /// How a collective may be computed where its plan leaves that open.
 enum class CollectiveWay { Ring, Tree, Doubling, Rabenseifner, Hierarchical };
 const char *nameOf(CollectiveWay way);
-std::optional<CollectiveWay> findCollectiveWay(std::string_view name);
 
 struct Cluster {
   std::string name;

@@ -124,12 +124,56 @@ ExecutableResult makeKernel(const KernelLaunch &launch, const CodeObject *code,
 
 namespace {
 
+/// Why CPUs have no kernel for a launch of a kind that they compute; empty:
+/// they have one.
+template <typename Launch> std::string refuse(const Launch &) { return ""; }
+
+std::string refuse(const kernels::MatmulLaunch &launch) {
+  if (!launch.spec.epilogue.isEmpty())
+    return "a product with an epilogue is for GPUs; compile the model with "
+           "--target cpu";
+  return launch.aScale ? "a product of 8-bit floats is for GPUs; compile the "
+                         "model with --target cpu"
+                       : "";
+}
+
+std::string refuse(const kernels::AttentionLaunch &launch) {
+  return launch.spec.type == kernels::ElementType::F16
+             ? "attention in float16 is for GPUs; compile the model with "
+               "--target cpu"
+             : "";
+}
+
+/// The spec for products of that precision.
+template <typename Spec>
+Spec refine(const Spec &spec, kernels::MatmulPrecision) {
+  return spec;
+}
+
+kernels::MatmulSpec refine(kernels::MatmulSpec spec,
+                           kernels::MatmulPrecision precision) {
+  spec.precision = precision;
+  return spec;
+}
+
 /// Whether a rule or a measurement chooses among ways of such calls.
 template <typename Spec, typename = void> struct HasWays : std::false_type {};
 template <typename Spec>
 struct HasWays<
     Spec, std::void_t<decltype(kernels::waysOf(std::declval<const Spec &>()))>>
     : std::true_type {};
+
+/// The workspace of a launch; kinds whose kernels need none have no place for
+/// it.
+template <typename Launch>
+auto workspaceOf(const Launch &launch, int)
+    -> std::pair<decltype(launch.workspace), uint64_t> {
+  return {launch.workspace, launch.workspaceBytes};
+}
+template <typename Launch>
+std::pair<void *, uint64_t> workspaceOf(const Launch &, long) {
+  return {nullptr, 0};
+}
 
 template <typename Launch>
 ExecutableResult makeKnown(const Launch &launch,
@@ -139,18 +183,17 @@ ExecutableResult makeKnown(const Launch &launch,
     return Status(StatusCode::Unsupported, "no library computes it on CPUs; "
                                            "compile the model again");
   } else {
-    using Room = typename kernels::RoomOf<Launch, kernels::CpuCalls>::type;
-    if (std::string why = Room::refuseOnCpu(launch); !why.empty())
+    if (std::string why = refuse(launch); !why.empty())
       return Status(StatusCode::Unsupported, why);
-    const auto spec = Room::withPrecision(launch.spec, precision);
+    const auto spec = refine(launch.spec, precision);
+    const auto [workspace, bytes] = workspaceOf(launch, 0);
     return makePrimitive(
         spec,
-        [&](std::string *error) {
-          return kernels::createPrimitive(spec, launch.workspaceBytes, error,
-                                          way.way);
+        [&spec, &way, bytes = bytes](std::string *error) {
+          return kernels::createPrimitive(spec, bytes, error, way.way);
         },
-        Room::cpuOperands(launch), launch.workspace,
-        HasWays<typename Room::Spec>::value ? &way : nullptr);
+        operandsOf(launch), workspace,
+        HasWays<std::decay_t<decltype(spec)>>::value ? &way : nullptr);
   }
 }
 
