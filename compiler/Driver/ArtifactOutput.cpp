@@ -11,8 +11,10 @@
 #include "compiler/Export/Inspect.h"
 #include "dialects/Train/TrainDialect.h"
 #include "passes/Analysis/Roles.h"
+#include "passes/Autodiff/Optimizers/Optimizers.h"
 #include "passes/Codegen/EmitObject.h"
 #include "passes/Codegen/Passes.h"
+#include "passes/Target/Devices.h"
 #include "runtime/Base/File.h"
 #include "runtime/Plan/Order/Versions.h"
 #include "llvm/ADT/StringExtras.h"
@@ -48,7 +50,7 @@ static FailureOr<std::string> emitObject(ModuleOp module,
 
 int zc::emitMachineCode(ModuleOp module, const CompileOptions &options) {
   std::string text;
-  if (options.target == "cuda") {
+  if (getDeviceKind(options.target).runsThreadBlocks) {
     auto printed = printCudaCode(module, options);
     return failed(printed) ? 1 : emitText(options.output, *printed);
   }
@@ -129,23 +131,24 @@ static Settings listSettings(const CompileOptions &options) {
   Settings settings;
   if (!options.init.empty())
     settings.push_back({"init", options.init});
+  if (!options.machine.empty())
+    settings.push_back({"cluster", options.machine});
   if (options.mode != "train")
     return settings;
-  if (options.optimizer == "sgd") {
+  const OptimizerKind &optimizer = getOptimizer(options.optimizer);
+  if (optimizer.hasMomentum)
     settings.push_back({"momentum", number(options.momentum)});
+  if (optimizer.hasNesterov)
     settings.push_back({"nesterov", options.nesterov ? "true" : "false"});
-  } else if (options.optimizer == "sm3") {
-    settings.push_back({"momentum", number(options.momentum)});
-  } else if (options.optimizer != "adafactor") {
+  if (optimizer.hasBetas) {
     settings.push_back({"beta1", number(options.beta1)});
     settings.push_back({"beta2", number(options.beta2)});
     settings.push_back({"eps", number(options.eps)});
   }
   if (options.optimizer == "onebit-adam")
     settings.push_back({"freeze-step", std::to_string(options.freezeStep)});
-  double decay = options.optimizer == "adamw" ? 0.01 : 0;
-  settings.push_back(
-      {"weight-decay", number(options.weightDecay.value_or(decay))});
+  settings.push_back({"weight-decay", number(options.weightDecay.value_or(
+                                          optimizer.weightDecay))});
   if (options.clipNorm > 0)
     settings.push_back({"clip-norm", number(options.clipNorm)});
   if (options.clipValue > 0)
@@ -216,7 +219,7 @@ static ExportInput makeExportInput(ModuleOp module,
 
 static LogicalResult addCode(ModuleOp module, const CompileOptions &options,
                              std::vector<CodeInput> &code) {
-  if (options.target == "cuda")
+  if (getDeviceKind(options.target).runsThreadBlocks)
     return emitCudaCode(module, options, code);
   for (const std::string &arch : options.cpuArchs)
     if (failed(emitObject(module, arch, code.emplace_back())))

@@ -6,6 +6,7 @@
 #include "compiler/Driver/PipelineOptions.h"
 #include "compiler/Driver/SequenceOptions.h"
 #include "compiler/Driver/TargetOptions.h"
+#include "passes/Target/Devices.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -37,9 +38,10 @@ static void checkCompressed(const CLI::App &command,
 
 // Checks options that depend on one another.
 static void checkTogether(const CompileOptions &options) {
-  if (options.emit == Emit::Ptx && options.target != "cuda")
+  const DeviceKind &device = getDeviceKind(options.target);
+  if (options.emit == Emit::Ptx && !device.runsThreadBlocks)
     throw CLI::ValidationError("--emit", "ptx belongs to --target cuda");
-  if (options.target != "cpu" &&
+  if (!device.storesSparse &&
       llvm::StringRef(options.compressActivations).contains("sparse"))
     throw CLI::ValidationError("--compress-activations",
                                "'sparse' belongs to --target cpu");

@@ -1,5 +1,6 @@
 #include "compiler/Driver/CompileArguments.h"
 
+#include "compiler/Driver/ClusterFile.h"
 #include "compiler/Driver/Commands.h"
 #include "compiler/Driver/Compile.h"
 #include "compiler/Driver/CompileChecks.h"
@@ -15,6 +16,7 @@
 #include "compiler/Driver/TargetOptions.h"
 #include "compiler/Import/InitialWeights.h"
 #include "dialects/Interfaces/NamePattern.h"
+#include "passes/Autodiff/Optimizers/Optimizers.h"
 #include "passes/Memory/KeptEncoder.h"
 #include "passes/Memory/MarkOffload.h"
 
@@ -95,6 +97,13 @@ static std::string checkSize(const std::string &text) {
                    text + "'";
 }
 
+static std::vector<std::string> listOptimizers() {
+  std::vector<std::string> names;
+  for (const OptimizerKind &each : getOptimizers())
+    names.push_back(each.name.str());
+  return names;
+}
+
 static void addOptimizerOptions(CLI::App &command, CompileOptions &options) {
   command
       .add_option("--optimizer", options.optimizer,
@@ -103,8 +112,7 @@ static void addOptimizerOptions(CLI::App &command, CompileOptions &options) {
                   "momentum, 8 a byte, and a scale (the root of the mean "
                   "square) per parameter in place of gradients; the error of "
                   "that is added to the next step's momentum")
-      ->check(CLI::IsMember(
-          {"sgd", "adam", "adamw", "adafactor", "sm3", "onebit-adam"}));
+      ->check(CLI::IsMember(listOptimizers()));
   command
       .add_option(
           "--freeze-step", options.freezeStep,
@@ -461,6 +469,7 @@ static CompileOptions completeForMesh(const CLI::App &command,
   CompileOptions &options = arguments.options;
   if (options.emit == Emit::Artifact && options.output.empty())
     options.output = getDefaultOutput(options.model);
+  compileForCluster(command, options);
   checkCompileOptions(command, options);
   checkMeshRules(command, options);
   return options;
@@ -476,6 +485,7 @@ Command zc::addCompileCommand(CLI::App &command) {
                   "the artifact, by default MODEL.zca, or the file for --emit")
       ->type_name("OUT.zca");
   addModelOptions(command, *arguments);
+  addClusterOption(command, options);
   command.get_option("--mesh")->join(kBetweenMeshes);
   return [arguments, &command] {
     std::vector<CompileOptions> each;

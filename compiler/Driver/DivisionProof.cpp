@@ -14,6 +14,7 @@
 #include "passes/Analysis/Roles.h"
 #include "passes/Proof/EqualBlocks.h"
 #include "passes/Proof/Passes.h"
+#include "passes/Target/Devices.h"
 #include "runtime/Base/File.h"
 #include "runtime/Plan/Order/Versions.h"
 
@@ -102,7 +103,9 @@ static CompileOptions makeSmall(CompileOptions options) {
   options.verbose = false;
   // Counts at an edge of a class differ by rounding, and count what is padded.
   options.gradientHistogram = false;
-  options.target = "cpu";      // nothing is made for it
+  options.target =
+      getDeviceKinds().front().name.str(); // nothing is made for it
+  options.machine.clear();
   options.sharesRoles = false; // each is run
   options.float8MayMiss = true;
   // One rank has the statistics of as many shares of the batch.

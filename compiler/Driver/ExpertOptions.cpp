@@ -3,6 +3,7 @@
 #include "compiler/Driver/Commands.h"
 #include "dialects/Train/ExpertOps.h"
 #include "dialects/Train/OwnRooms.h"
+#include "passes/Autodiff/Optimizers/Optimizers.h"
 
 #include <cmath>
 
@@ -68,9 +69,7 @@ DispatchExpertsPassOptions zc::getExpertOptions(const CompileOptions &options) {
   dispatch.groupTokens = getGroupTokens(options);
   if (isDivided) {
     dispatch.axis = "ep";
-    // These look at a parameter's rows and columns, which a vector has not.
-    dispatch.packParameters =
-        options.optimizer != "adafactor" && options.optimizer != "sm3";
+    dispatch.packParameters = !getOptimizer(options.optimizer).looksAtRows;
     dispatch.ranks = options.getAxisSize("ep");
   }
   return dispatch;

@@ -31,7 +31,8 @@ FailureOr<OwningOpRef<ModuleOp>> zc::lowerHostKernels(ModuleOp module) {
   options.target.device = sched::kCpuDevice.str();
   (*host)->setAttr(sched::kTargetAttr,
                    sched::TargetAttr::get(context, sched::kCpuDevice,
-                                          /*threads=*/1, ArrayAttr(), "all"));
+                                          /*threads=*/1, ArrayAttr(), "all",
+                                          sched::MachineAttr()));
   PassManager manager(context, ModuleOp::getOperationName());
   addLlvm(manager, options);
   if (failed(manager.run(*host)))

@@ -1,5 +1,7 @@
 #include "compiler/Driver/MeshOptions.h"
 #include "compiler/Driver/Commands.h"
+#include "passes/Autodiff/Optimizers/Optimizers.h"
+#include "passes/Target/Devices.h"
 
 #include "runtime/Plan/Order/Versions.h"
 
@@ -200,7 +202,7 @@ std::string zc::checkMeshTogether(const CompileOptions &options) {
   if (std::string wrong = checkReshardTogether(options); !wrong.empty())
     return wrong;
   if (options.zero > 0 && options.unit != "auto" &&
-      !isElementwise(options.optimizer))
+      !getOptimizer(options.optimizer).isElementwise)
     return "--unit belongs to optimizers of elements; " + options.optimizer +
            " looks at rows and columns, so every parameter is a unit";
   int64_t ranks = options.getAxisSize("dp");
@@ -210,22 +212,14 @@ std::string zc::checkMeshTogether(const CompileOptions &options) {
   return "";
 }
 
-bool zc::isElementwise(const std::string &optimizer) {
-  return optimizer == "sgd" || optimizer == "adam" || optimizer == "adamw";
-}
-
 // Whether dp falls in groups.
 static bool hasGroups(const CompileOptions &options) {
   return options.zeroGroup > 0 && options.zeroGroup < options.getAxisSize("dp");
 }
 
 int64_t zc::getBucketBytes(const CompileOptions &options) {
-  // Gradients that are reduced together are copied twice, which pays up to
-  // about where the copies take as long as a message's latency. Measured, GPT-2
-  // 124M on two ranks of a thread: a step takes 2.2 s with 1 MiB, 2.5 with 4,
-  // 3.0 with 16, 3.1 with 64. On GPUs the default is PyTorch's.
-  double byDefault = options.target == "cuda" ? 25 : 1;
-  return int64_t(options.bucketMib.value_or(byDefault) * (1 << 20));
+  return options.bucketMib ? int64_t(*options.bucketMib * (1 << 20))
+                           : getDeviceKind(options.target).bucketBytes;
 }
 
 int64_t zc::countSampleShares(const CompileOptions &options) {
@@ -282,18 +276,23 @@ std::vector<MeshAxis> zc::parseMesh(const std::string &text) {
   return mesh;
 }
 
-std::string zc::printMesh(const CompileOptions &options) {
-  std::string text;
-  auto add = [&](const std::string &name, int64_t size) {
-    text += (text.empty() ? "" : ",") + name + "=" + std::to_string(size);
-  };
+std::vector<MeshAxis> zc::getProgramAxes(const CompileOptions &options) {
+  std::vector<MeshAxis> axes;
   for (const MeshAxis &axis : options.mesh)
     if (axis.name == "dp" && hasGroups(options)) {
-      add("dp_outer", axis.size / options.zeroGroup);
-      add("dp_inner", options.zeroGroup);
+      axes.push_back({"dp_outer", axis.size / options.zeroGroup});
+      axes.push_back({"dp_inner", options.zeroGroup});
     } else {
-      add(axis.name, axis.size);
+      axes.push_back(axis);
     }
+  return axes;
+}
+
+std::string zc::printMesh(const CompileOptions &options) {
+  std::string text;
+  for (const MeshAxis &axis : getProgramAxes(options))
+    text +=
+        (text.empty() ? "" : ",") + axis.name + "=" + std::to_string(axis.size);
   return text;
 }
 

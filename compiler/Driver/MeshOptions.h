@@ -18,10 +18,6 @@ std::string checkMeshTogether(const CompileOptions &options);
 /// The most bytes of gradients that are reduced together without ZeRO.
 int64_t getBucketBytes(const CompileOptions &options);
 
-/// Whether an optimizer updates every element by itself, so that ZeRO may put
-/// parameters into vectors.
-bool isElementwise(const std::string &optimizer);
-
 /// The parts in which ranks divide the samples: those along tp, sp and pp see
 /// the same ones.
 int64_t countSampleShares(const CompileOptions &options);
@@ -33,7 +29,11 @@ std::vector<std::string> getZeroAxes(const CompileOptions &options);
 /// first.
 std::vector<MeshAxis> parseMesh(const std::string &text);
 
-/// "dp=4,tp=2"; dp in two where groups of its ranks divide units.
+/// The axes as programs know them: dp in two where groups of its ranks divide
+/// units.
+std::vector<MeshAxis> getProgramAxes(const CompileOptions &options);
+
+/// The same as text, "dp=4,tp=2".
 std::string printMesh(const CompileOptions &options);
 
 } // namespace zc

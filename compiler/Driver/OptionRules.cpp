@@ -1,7 +1,9 @@
 #include "compiler/Driver/OptionRules.h"
 
 #include "compiler/Driver/MeshOptions.h"
+#include "passes/Autodiff/Optimizers/Optimizers.h"
 #include "passes/Memory/MarkOffload.h"
+#include "passes/Target/Devices.h"
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLExtras.h"
@@ -28,13 +30,11 @@ static bool isOneBit(const CompileOptions &options) {
 }
 
 static bool hasBetas(const CompileOptions &options) {
-  return options.optimizer == "adam" || options.optimizer == "adamw" ||
-         isOneBit(options);
+  return getOptimizer(options.optimizer).hasBetas;
 }
 
 static bool hasMomentum(const CompileOptions &options) {
-  return options.optimizer == "sgd" || options.optimizer == "sm3" ||
-         options.momentum == 0;
+  return getOptimizer(options.optimizer).hasMomentum || options.momentum == 0;
 }
 
 /// Ranks that add up gradients, or what they are made of.
@@ -59,11 +59,11 @@ static bool hasBinary(const CompileOptions &options) {
 }
 
 static bool isForCpus(const CompileOptions &options) {
-  return options.target == "cpu";
+  return getDeviceKind(options.target).isHost;
 }
 
 static bool isForGpus(const CompileOptions &options) {
-  return options.target == "cuda";
+  return !isForCpus(options);
 }
 
 /// The forward alone has no loss, no gradient and no update.
@@ -164,7 +164,9 @@ static const Rule kOfUpdates[] = {
     {{"--freeze-step"}, isOneBit, "belongs to --optimizer onebit-adam"},
     {{"--momentum"}, hasMomentum, "belongs to --optimizer sgd and sm3"},
     {{"--nesterov"},
-     [](const CompileOptions &options) { return options.optimizer == "sgd"; },
+     [](const CompileOptions &options) {
+       return getOptimizer(options.optimizer).hasNesterov;
+     },
      "belongs to --optimizer sgd"},
     {{"--nesterov"},
      [](const CompileOptions &options) { return options.momentum > 0; },
@@ -172,7 +174,8 @@ static const Rule kOfUpdates[] = {
     {{"--no-weight-decay"},
      [](const CompileOptions &options) {
        // PyTorch's default.
-       return options.weightDecay.value_or(options.optimizer == "adamw") > 0;
+       return options.weightDecay.value_or(
+                  getOptimizer(options.optimizer).weightDecay) > 0;
      },
      "needs a --weight-decay above 0"},
     {{"--batchnorm-stats"},
@@ -275,11 +278,10 @@ static const Rule kOfPrecisions[] = {
      "belongs to --precision fp16"},
     {{"--moment-precision"},
      [](const CompileOptions &options) {
-       const bool hasMomentum =
-           options.momentum > 0 &&
-           (options.optimizer == "sgd" || options.optimizer == "sm3");
-       return options.momentPrecision == "fp32" || hasMomentum ||
-              options.optimizer == "adam" || options.optimizer == "adamw";
+       const OptimizerKind &optimizer = getOptimizer(options.optimizer);
+       return options.momentPrecision == "fp32" ||
+              (optimizer.countMoments(options.momentum) > 0 &&
+               !isOneBit(options));
      },
      "needs an optimizer with first moments: adam, adamw, or sgd and sm3 with "
      "--momentum"},
@@ -377,7 +379,8 @@ static const Rule kOfTargets[] = {
      "back as a whole, and by default it has up to 64 MiB"},
     {{"--offload"},
      [](const CompileOptions &options) {
-       return !updatesOnHost(options) || isElementwise(options.optimizer);
+       return !updatesOnHost(options) ||
+              getOptimizer(options.optimizer).isElementwise;
      },
      "update needs an elementwise optimizer: adam, adamw or sgd"},
     {{"--offload"},

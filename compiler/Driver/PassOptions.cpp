@@ -7,6 +7,7 @@
 #include "compiler/Driver/PipelineOptions.h"
 #include "compiler/Driver/SequenceOptions.h"
 #include "compiler/Driver/TargetOptions.h"
+#include "passes/Autodiff/Optimizers/Optimizers.h"
 #include "runtime/Plan/GradientEdges.h"
 #include "runtime/Plan/Order/Versions.h"
 
@@ -79,7 +80,7 @@ static ApplyZeroPassOptions getZeroOptions(const CompileOptions &options) {
   for (const std::string &axis : getZeroAxes(options))
     zero.axes.push_back(axis);
   zero.unit = options.unit;
-  zero.byDims = !isElementwise(options.optimizer);
+  zero.byDims = !getOptimizer(options.optimizer).isElementwise;
   if (options.bucketMib)
     zero.mostBytes = std::max(int64_t(1), getBucketBytes(options));
   else if (options.zero < 3 && options.unit == "auto")

@@ -28,7 +28,7 @@ using namespace mlir;
 using namespace zc;
 
 int64_t zc::getPlannedThreads(const CompileOptions &options) {
-  if (options.target != "cpu") // a device of its own: one thread feeds it
+  if (!getDeviceKind(options.target).isHost) // one thread feeds it
     return 1;
   if (options.cpuThreads > 0)
     return options.cpuThreads;

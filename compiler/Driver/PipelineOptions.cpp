@@ -8,6 +8,7 @@
 #include "dialects/Onnx/Location.h"
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/Autodiff/Optimizers/Optimizers.h"
 #include "runtime/Base/File.h"
 #include "runtime/Plan/Order/Versions.h"
 
@@ -115,11 +116,8 @@ double zc::estimateBytesPerParameter(const CompileOptions &options) {
   auto divided = [&](double bytes, int64_t fromStage) {
     return options.zero >= fromStage ? bytes / shares : bytes;
   };
-  double moments = 8;
-  if (options.optimizer == "sgd" || options.optimizer == "sm3")
-    moments = options.momentum > 0 ? 4 : 0;
-  else if (options.optimizer == "adafactor")
-    moments = 0; // rows and columns alone
+  double moments =
+      4 * getOptimizer(options.optimizer).countMoments(options.momentum);
   if (options.momentPrecision == "bf16")
     moments -= 2;
   if (options.averageDecay)

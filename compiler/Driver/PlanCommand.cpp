@@ -1,4 +1,5 @@
 #include "compiler/Driver/Calibrate.h"
+#include "compiler/Driver/ClusterFile.h"
 #include "compiler/Driver/Commands.h"
 #include "compiler/Driver/Compile.h"
 #include "compiler/Driver/CompileArguments.h"
@@ -40,31 +41,6 @@ struct Arguments {
 };
 } // namespace
 
-/// A preset's name, or a file.
-static Result<Cluster> loadCluster(const std::string &name) {
-  if (const char *text = findPreset(name))
-    return Cluster::parse(text, "cluster '" + name + "'");
-  constexpr size_t kMostBytes = 64 << 20;
-  const bool isHere = name == "here";
-  std::string path = name;
-  if (isHere) {
-    ZC_ASSIGN_OR_RETURN(path, hereFile());
-  }
-  Result<std::string> text = readFile(path, kMostBytes);
-  if (isHere && !text.ok() && text.status().code() == StatusCode::NotFound)
-    return makeError(StatusCode::NotFound,
-                     "this machine has not been measured "
-                     "yet: `zc plan --calibrate` writes '",
-                     path, "'");
-  if (!text.ok() && text.status().code() == StatusCode::NotFound)
-    return makeError(StatusCode::NotFound, "there is no cluster file '", name,
-                     "'; presets are ", llvm::join(listPresets(), ", "),
-                     ", and here, this machine");
-  if (!text.ok())
-    return text.status();
-  return Cluster::parse(*text, path);
-}
-
 static bool isArtifact(llvm::StringRef path) {
   return path.ends_with_insensitive(".zca");
 }
@@ -95,6 +71,7 @@ static void completeCompilation(const CLI::App &command, Arguments &arguments,
   CompileOptions &options = arguments.compile.options;
   if (command.count("--target") == 0)
     options.target = cluster.device.target;
+  options.machine = describeMachine(cluster, options, arguments.placement);
   options.plansOnly = options.quiet = true;
   if (command.count("--verify") == 0)
     options.verify = "off";

@@ -1,7 +1,7 @@
 //===- Registration.cpp - all dialects of zc ----------------------------===//
 #include "compiler/Driver/Registration.h"
 
-#include "compiler/Driver/WorkspaceBounds.h"
+#include "compiler/Driver/TargetServices.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/IndexToLLVM/IndexToLLVM.h"
@@ -15,7 +15,7 @@ namespace zc {
 void registerDialects(mlir::DialectRegistry &registry) {
   insertDialects(registry);
   mlir::func::registerInlinerExtension(registry);
-  registerTargets(registry, {getWorkspaceBound, getCudaWorkspaceBound});
+  registerTargets(registry, makeTargetServices());
   // The conversion to NVVM converts these dialects along with the gpu dialect.
   mlir::arith::registerConvertArithToLLVMInterface(registry);
   mlir::cf::registerConvertControlFlowToLLVMInterface(registry);

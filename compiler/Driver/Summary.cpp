@@ -10,6 +10,7 @@
 #include "passes/Analysis/Roles.h"
 #include "passes/Memory/Passes.h"
 #include "passes/Pipeline/Passes.h"
+#include "passes/Target/Devices.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -336,8 +337,8 @@ void zc::printSummary(const Summary &summary, const CompileOptions &options,
         100 * summary.recomputedPart);
   os << "zc: plans " << printSize(summary.plannedBytes) << " of memory";
   if (summary.offloadedBytes > 0)
-    os << (options.target == "cpu" ? ", and a file of "
-                                   : ", and of the host's memory ")
+    os << (getDeviceKind(options.target).isHost ? ", and a file of "
+                                                : ", and of the host's memory ")
        << printSize(summary.offloadedBytes) << " for what it offloads";
   os << '\n';
   os << llvm::formatv("zc: wrote {0}, {1}, in {2:F1} s\n", options.output,

@@ -3,6 +3,7 @@
 #include "compiler/Driver/Phases.h"
 #include "passes/Codegen/EmitObject.h"
 #include "passes/Target/Cpu/CpuTarget.h"
+#include "passes/Target/Devices.h"
 
 using namespace zc;
 
@@ -12,18 +13,10 @@ static std::string checkCpuArch(const std::string &name) {
   return resolveCpuArch(name, arch, error) ? "" : error;
 }
 
-/// sm_NN of a GPU that zc knows code for, or an empty string.
-static std::string parseCudaArch(llvm::StringRef text) {
-  int version;
-  bool sound = text.consume_front("sm_") && !text.getAsInteger(10, version) &&
-               version >= 80 && version < 1000;
-  return sound ? "sm_" + std::to_string(version) : "";
-}
-
 static std::string checkTarget(const std::string &text) {
-  auto [device, arch] = llvm::StringRef(text).split(':');
-  if (text == "cpu" || text == "cuda" ||
-      (device == "cuda" && !parseCudaArch(arch).empty()))
+  auto [name, arch] = llvm::StringRef(text).split(':');
+  const DeviceKind *device = findDeviceKind(name);
+  if (device && (name == text || (device->isArch && device->isArch(arch))))
     return "";
   return "expected cpu, cuda or cuda:sm_NN with an NN from 80 on, found '" +
          text + "'";
@@ -77,7 +70,7 @@ void zc::addTargetOptions(CLI::App &command, CompileOptions &options) {
           [&options](const std::string &text) {
             auto [device, arch] = llvm::StringRef(text).split(':');
             options.target = device.str();
-            options.cudaArch = parseCudaArch(arch);
+            options.cudaArch = arch.str();
           },
           "the device: cpu, cuda for NVIDIA GPUs from sm_80 on, or "
           "cuda:sm_90 for one kind besides")
@@ -116,7 +109,8 @@ AnnotateTargetPassOptions zc::getTargetOptions(const CompileOptions &options) {
   target.device = options.target;
   target.threads = getPlannedThreads(options);
   target.libraries = options.libraries;
-  if (options.target == sched::kCpuDevice &&
+  target.machine = options.machine;
+  if (getDeviceKind(options.target).isHost &&
       llvm::all_of(options.cpuArchs, hasWideVectors))
     target.features.push_back(CpuTarget::kWideVectors.str());
   return target;

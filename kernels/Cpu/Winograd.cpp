@@ -6,7 +6,7 @@
 #include "kernels/Cpu/ConvolutionWays.h"
 #include "kernels/Cpu/InstructionSet.h"
 #include "kernels/Cpu/Parallel.h"
-#include "kernels/Cpu/Rounding.h"
+#include "kernels/Rounding.h"
 #include "kernels/Cpu/ScratchSlots.h"
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 #include "dialects/Train/Versions.h"
 #include "passes/Autodiff/GradientNorm.h"
 #include "passes/Autodiff/LossScale.h"
-#include "passes/Autodiff/Optimizers/Optimizer.h"
+#include "passes/Autodiff/Optimizers/Optimizers.h"
 #include "passes/Autodiff/Optimizers/UpdateBuilder.h"
 #include "passes/Autodiff/ParameterGroup.h"
 #include "passes/Autodiff/Passes.h"
@@ -115,21 +115,8 @@ private:
     options.beta2 = beta2;
     options.eps = eps;
     options.weightDecay = group.weightDecay.value_or(weightDecay.getValue());
-    if (optimizer == "sgd")
-      return makeSgd(options);
-    if (optimizer == "adam")
-      return makeAdam(options);
-    if (optimizer == "adamw")
-      return makeAdamW(options);
-    if (optimizer == "adafactor")
-      return makeAdafactor(options);
-    if (optimizer == "sm3")
-      return makeSm3(options);
-    if (optimizer == "onebit-adam") {
-      options.weightDecay = std::max(0.0, options.weightDecay);
-      return makeAdamW(options);
-    }
-    return nullptr;
+    const OptimizerKind *kind = findOptimizer(optimizer);
+    return kind ? kind->make(options) : nullptr;
   }
 
   /// The moments of a parameter. First ones may have 16 bits: a step changes

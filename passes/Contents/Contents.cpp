@@ -189,7 +189,7 @@ void addFused(OpPassManager &manager, const PassOptions &options) {
   // Images have their channels last.
   manager.addPass(createAssignLayoutsPass());
   // Batch normalisations: the library's, or sums by parts and elementwise ops.
-  manager.addPass(createMatchNormsPass());
+  manager.addPass(createJoinCallsPass());
   manager.addPass(createSplitBatchNormPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());

@@ -26,15 +26,18 @@ def AssignLayoutsPass : Pass<"zc-assign-layouts", "::mlir::ModuleOp"> {
   let dependentDialects = ["::zc::train::TrainDialect"];
 }
 
-def MatchNormsPass : Pass<"zc-match-norms", "::mlir::ModuleOp"> {
-  let summary = "a batch norm, its sum and its ReLU become one call of cuDNN";
+def JoinCallsPass : Pass<"zc-join-calls", "::mlir::ModuleOp"> {
+  let summary = "ops that one library call computes together become a region";
   let description = [{
-    Requires layouts. A batch norm of channels-last images in 16 bits with a ReLU
-    behind it, and perhaps a sum with another image before that, becomes a region
-    with `library` and `train.norm`, and so does its gradient with that of a ReLU
-    right behind it, which is computed from the image again: the ReLU's result is
-    not read. They leave and read the inverse deviation, 1 / sqrt(variance +
-    epsilon), in place of the variance.
+    Requires layouts. A file of `passes/Fusion/Joined` finds the ops of one kind of
+    call, and asks the target for its name. The region has `library` and an
+    attribute of the kind, `train.norm`.
+
+    Norms: a batch norm of channels-last images in 16 bits with a ReLU behind it,
+    and perhaps a sum with another image before that, becomes a region, and so does
+    its gradient with that of a ReLU right behind it, which is computed from the
+    image again: the ReLU's result is not read. They leave and read the inverse
+    deviation, 1 / sqrt(variance + epsilon), in place of the variance.
 
     ```mlir
     %n, %m, %v = train.batch_norm_training %x, %s, %b
@@ -49,8 +52,7 @@ def MatchNormsPass : Pass<"zc-match-norms", "::mlir::ModuleOp"> {
     ```
   }];
   let statistics = [
-    Statistic<"numForward", "num-forward", "Batch norms joined with a ReLU">,
-    Statistic<"numBackward", "num-backward", "Gradients joined with a ReLU's">
+    Statistic<"numJoined", "joined", "Regions that library calls compute">
   ];
   let dependentDialects = ["::zc::train::TrainDialect", "::zc::sched::SchedDialect"];
 }

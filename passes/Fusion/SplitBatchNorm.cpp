@@ -8,7 +8,7 @@
 // In passes over the image, with a ReLU behind it: forward 3 (read for the
 // moments; read, written), backward 5 and 3 for the slope of the ReLU, which is
 // a kernel of its own. Norms that cuDNN computes in as many passes or fewer
-// were matched earlier (Cuda/MatchNorms.cpp).
+// were matched earlier (Joined/Norm.cpp).
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/Ops/BatchNormSupport.h"

@@ -29,8 +29,8 @@ constexpr int64_t kManySegments = 128, kMostSegments = 256;
 /// Cuts the placed ops of a step where little crosses.
 class Cutter {
 public:
-  Cutter(ArrayRef<Operation *> placed, const MachineRates &rates)
-      : placed(placed), rates(rates), reads(placed) {
+  Cutter(ArrayRef<Operation *> placed, double linkBytes)
+      : placed(placed), linkBytes(linkBytes), reads(placed) {
     for (auto [index, op] : llvm::enumerate(placed))
       positions[op] = index;
     findCrossingBytes();
@@ -101,8 +101,8 @@ private:
 
   Piece begin(size_t index) const {
     Piece piece;
-    if (index > 0 && rates.link.bytes > 0)
-      piece.segment.cutSeconds = 2 * crossing[index] / rates.link.bytes;
+    if (index > 0)
+      piece.segment.cutSeconds = 2 * crossing[index] / linkBytes;
     return piece;
   }
 
@@ -113,7 +113,7 @@ private:
   }
 
   ArrayRef<Operation *> placed;
-  const MachineRates &rates;
+  double linkBytes; // between stages, per second
   DenseMap<Operation *, size_t> positions;
   SmallVector<double> crossing;
   StateReads reads;
@@ -302,7 +302,8 @@ double estimateBothPasses(Operation *op) {
 SmallVector<Piece> cutSegments(func::FuncOp step, ArrayRef<Operation *> placed,
                                int64_t stages, const StageMemory &memory,
                                MemoryLimit &limit, ReplicaCosts *replicas) {
-  Cutter cutter(placed, getTarget(step).rates());
+  const LinkRates link = getTarget(step).linkOf({"pp"});
+  Cutter cutter(placed, link.bytes);
   SmallVector<Piece> pieces = cutter.run();
   const int64_t most = std::clamp(2 * stages, kManySegments, kMostSegments);
   // Where pieces have to be joined anyway, layers are the better pieces.
@@ -315,7 +316,7 @@ SmallVector<Piece> cutSegments(func::FuncOp step, ArrayRef<Operation *> placed,
   if (memory.bytes > 0 || replicas)
     MemoryEstimator(step, memory, limit, replicas).run(pieces, placed, cutter);
   if (replicas)
-    replicas->linkBytes = getTarget(step).rates().link.bytes;
+    replicas->linkBytes = link.bytes;
   return pieces;
 }
 

@@ -308,8 +308,9 @@ private:
 
 struct JoinLaunches : public impl::JoinLaunchesPassBase<JoinLaunches> {
   void runOnOperation() override {
-    const MachineRates &rates = getTarget(getOperation()).rates();
-    if (rates.launchSeconds == 0)
+    const Target &target = getTarget(getOperation());
+    const MachineRates &rates = target.rates();
+    if (!target.runsThreadBlocks() || rates.launchSeconds == 0)
       return;
     JoinedKernels kernels(getOperation());
     for (auto program : getOperation().getOps<ProgramOp>())

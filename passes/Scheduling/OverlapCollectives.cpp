@@ -116,6 +116,11 @@ Overlap::Overlap(func::FuncOp program, int64_t prefetch)
   keepOrder();
 }
 
+static double estimateCollectiveSeconds(FusedOp op) {
+  return getTarget(op).collectiveSeconds(
+      cast<dist::CollectiveOpInterface>(op.getBody().front().front()));
+}
+
 void Overlap::addNode(FusedOp op) {
   unsigned index = nodes.size();
   numbers[op] = index;
@@ -123,10 +128,8 @@ void Overlap::addNode(FusedOp op) {
   node.op = op;
   node.turn = index;
   node.isCollective = isCollective(op);
-  const LinkRates &link = getTarget(op).rates().link;
-  node.seconds = node.isCollective
-                     ? link.seconds + operandAndResultBytes(op) / link.bytes
-                     : estimateSeconds(op);
+  node.seconds =
+      node.isCollective ? estimateCollectiveSeconds(op) : estimateSeconds(op);
   addData(index);
   if (!node.isCollective)
     return;

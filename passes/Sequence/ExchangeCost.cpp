@@ -2,6 +2,7 @@
 #include "passes/Sequence/ExchangeCost.h"
 
 #include "dialects/Train/Ops/OpSupport.h"
+#include "dialects/Train/Tokens.h"
 #include "passes/Sequence/RepeatedOperand.h"
 #include "passes/Sequence/TokenDims.h"
 #include "passes/Target/Target.h"
@@ -17,7 +18,8 @@ namespace {
 class Attention {
 public:
   Attention(Operation *op, const AttentionParts &parts, bool comesApart)
-      : rates(getTarget(op).rates()), ranks(double(parts.tokens)) {
+      : rates(getTarget(op).rates()), link(getTarget(op).linkOf({kTokenAxis})),
+        ranks(double(parts.tokens)) {
     auto query = cast<RankedTensorType>(op->getOperand(0).getType());
     auto key = cast<RankedTensorType>(op->getOperand(1).getType());
     const double heads = double(parts.heads);
@@ -44,8 +46,8 @@ public:
   double secondsOfHeads() const {
     // Queries, keys, values and results, and the gradient of each.
     const double bytes = 4 * (queryElements + keyElements) * elementBytes;
-    return 8 * rates.link.seconds +
-           bytes * (ranks - 1) / (ranks * ranks) / rates.link.bytes;
+    return 8 * link.seconds +
+           bytes * (ranks - 1) / (ranks * ranks) / link.bytes;
   }
 
   double secondsOfRing() const {
@@ -64,8 +66,7 @@ public:
 private:
   /// The seconds of a turn of so many values, each as large as a rank's keys.
   double send(int values) const {
-    return values *
-           (rates.link.seconds + handedOnBytes / ranks / rates.link.bytes);
+    return values * (link.seconds + handedOnBytes / ranks / link.bytes);
   }
 
   /// A block's results are added to those before: two read, one written, in
@@ -80,11 +81,12 @@ private:
   double secondsOfBlind() const {
     if (summedBytes == 0)
       return 0;
-    return 2 * (3 * rates.link.seconds +
-                2 * summedBytes * (ranks - 1) / ranks / rates.link.bytes);
+    return 2 * (3 * link.seconds +
+                2 * summedBytes * (ranks - 1) / ranks / link.bytes);
   }
 
   const MachineRates &rates;
+  const LinkRates link;   // between ranks of sp
   double summedBytes = 0; // for queries that see no key
   double ranks, elementBytes, queryElements, keyElements, flops, handedOnBytes;
   bool causal;

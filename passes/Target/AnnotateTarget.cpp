@@ -3,6 +3,7 @@
 #include "passes/Target/Passes.h"
 
 #include "dialects/Sched/TargetAttr.h"
+#include "mlir/AsmParser/AsmParser.h"
 
 using namespace mlir;
 
@@ -20,11 +21,14 @@ struct AnnotateTarget : public impl::AnnotateTargetPassBase<AnnotateTarget> {
     SmallVector<Attribute> names;
     for (const std::string &feature : features)
       names.push_back(StringAttr::get(&getContext(), feature));
+    FailureOr<sched::MachineAttr> described = parseMachine();
+    if (failed(described))
+      return signalPassFailure();
     auto complain = [&] { return module.emitError("target: "); };
     auto target = sched::TargetAttr::getChecked(
         complain, &getContext(), StringRef(device), int64_t(threads),
         names.empty() ? ArrayAttr() : ArrayAttr::get(&getContext(), names),
-        StringRef(libraries));
+        StringRef(libraries), *described);
     if (!target)
       return signalPassFailure();
     if (auto parsed = Libraries::parse(libraries, device); !parsed) {
@@ -32,6 +36,19 @@ struct AnnotateTarget : public impl::AnnotateTargetPassBase<AnnotateTarget> {
       return signalPassFailure();
     }
     module->setAttr(sched::kTargetAttr, target);
+  }
+
+private:
+  /// The described machine; null: none is given. Fails with a diagnostic.
+  FailureOr<sched::MachineAttr> parseMachine() {
+    if (machine.empty())
+      return sched::MachineAttr();
+    auto parsed = dyn_cast_or_null<sched::MachineAttr>(
+        parseAttribute(machine, &getContext()));
+    if (!parsed)
+      return getOperation().emitError("target: expected a #sched.machine, ")
+             << "found '" << StringRef(machine) << "'";
+    return parsed;
   }
 };
 

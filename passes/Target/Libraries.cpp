@@ -1,9 +1,7 @@
 //===- Libraries.cpp ------------------------------------------------------===//
 #include "passes/Target/Libraries.h"
 
-#include "dialects/Sched/TargetAttr.h"
-#include "passes/Target/Cpu/LibraryPatterns.h"
-#include "passes/Target/Cuda/LibraryPatterns.h"
+#include "passes/Target/Devices.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace llvm;
@@ -11,8 +9,7 @@ using namespace llvm;
 namespace zc {
 
 ArrayRef<LibraryName> getLibraryNames(StringRef device) {
-  return device == sched::kCudaDevice ? cuda::getLibraryNames()
-                                      : cpu::getLibraryNames();
+  return getDeviceKind(device).libraries();
 }
 
 Expected<Libraries> Libraries::parse(StringRef list, StringRef device) {

@@ -6,6 +6,8 @@
 #ifndef ZC_PASSES_TARGET_MACHINERATES_H
 #define ZC_PASSES_TARGET_MACHINERATES_H
 
+#include <cstdint>
+
 namespace zc {
 
 /// A link's latency in seconds per transfer, and its bytes per second.
@@ -13,11 +15,16 @@ struct LinkRates {
   double seconds, bytes;
 };
 
+/// Links that join blocks of so many neighbouring ranks.
+struct MachineLink {
+  int64_t ranks;
+  LinkRates rates;
+};
+
 /// Per second, and seconds that each transfer takes besides.
 struct MachineRates {
   double flops, bytes;  // kernels: computed, read and written
   LinkRates copy;       // to and from the second memory
-  LinkRates link;       // between two ranks
   double launchSeconds; // one kernel behind another; 0: nothing
 };
 

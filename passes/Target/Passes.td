@@ -8,7 +8,8 @@ def AnnotateTargetPass : Pass<"zc-annotate-target", "::mlir::ModuleOp"> {
   let summary = "say what runs the module";
   let description = [{
     Sets `sched.target`, which later passes ask (passes/Target/Target.h). Fails
-    on a library call that the device does not have.
+    on a library call that the device does not have, and on a machine that is no
+    `#sched.machine`.
 
     ```mlir
     module {
@@ -24,7 +25,9 @@ def AnnotateTargetPass : Pass<"zc-annotate-target", "::mlir::ModuleOp"> {
     ListOption<"features", "features", "std::string",
                "of all instruction sets that code is made for: avx512bw">,
     Option<"libraries", "libraries", "std::string", "\"all\"",
-           "library calls that may be used, as --libraries has it">
+           "library calls that may be used, as --libraries has it">,
+    Option<"machine", "machine", "std::string", "\"\"",
+           "rates and links of a described machine, a #sched.machine">
   ];
   let dependentDialects = ["::zc::sched::SchedDialect"];
 }

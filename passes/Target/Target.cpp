@@ -1,10 +1,11 @@
 //===- Target.cpp ---------------------------------------------------------===//
 #include "passes/Target/Target.h"
 
+#include "dialects/Sched/SchedDialect.h"
 #include "mlir/IR/DialectInterface.h"
 #include "passes/Target/Cpu/CpuTarget.h"
-#include "passes/Target/Cuda/CudaTarget.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -13,8 +14,9 @@ using namespace mlir;
 
 namespace zc {
 
-Target::Target(sched::TargetAttr description, WorkspaceBound bound)
-    : description(description), bound(std::move(bound)) {
+Target::Target(sched::TargetAttr description, const TargetServices &services)
+    : description(description), services(services),
+      kind(getDeviceKind(description.getDevice())) {
   auto parsed =
       Libraries::parse(description.getLibraries(), description.getDevice());
   if (!parsed) // the command line and zc-opt have parsed it before
@@ -22,39 +24,66 @@ Target::Target(sched::TargetAttr description, WorkspaceBound bound)
   libraries = std::move(*parsed);
 }
 
-bool runsThreadBlocks(StringRef device) { return device == sched::kCudaDevice; }
+SmallVector<int64_t> Target::devicesOf(ArrayRef<StringRef> axes) const {
+  SmallVector<int64_t> devices = {0};
+  sched::MachineAttr machine = description.getMachine();
+  if (!machine || !machine.getAxes())
+    return devices;
+  int64_t stride = 1;
+  for (size_t i = machine.getAxes().size(); i-- > 0;) {
+    auto name = cast<StringAttr>(machine.getAxes()[i]);
+    const int64_t size = machine.getSizes()[i];
+    if (llvm::is_contained(axes, name.getValue())) {
+      const SmallVector<int64_t> inner = devices;
+      for (int64_t place = 1; place < size; ++place)
+        for (int64_t each : inner)
+          devices.push_back(place * stride + each);
+    }
+    stride *= size;
+  }
+  return devices;
+}
 
-bool Target::runsThreadBlocks() const {
-  return zc::runsThreadBlocks(description.getDevice());
+LinkRates Target::linkOf(ArrayRef<StringRef> axes) const {
+  const int64_t last = devicesOf(axes).back();
+  auto joins = [&](const MachineLink &link) { return last < link.ranks; };
+  const auto *found = llvm::find_if(links(), joins);
+  return found == links().end() ? links().back().rates : found->rates;
+}
+
+double Target::collectiveSeconds(dist::CollectiveOpInterface op) const {
+  SmallVector<StringRef> axes;
+  llvm::append_range(axes, op.getAxes().getAsValueRange<StringAttr>());
+  const LinkRates link = linkOf(axes);
+  int64_t bytes = 0;
+  for (Value each : op->getOperands())
+    bytes += sched::getByteSize(cast<ShapedType>(each.getType()));
+  for (Value each : op->getResults())
+    bytes += sched::getByteSize(cast<ShapedType>(each.getType()));
+  return link.seconds + double(bytes) / link.bytes;
 }
 
 namespace {
-
-std::unique_ptr<Target> makeTarget(sched::TargetAttr description,
-                                   const WorkspaceBounds &bounds) {
-  if (description.getDevice() == sched::kCudaDevice)
-    return std::make_unique<CudaTarget>(description, bounds.cuda);
-  return std::make_unique<CpuTarget>(description, bounds.cpu);
-}
 
 /// The targets of a context, made when they are asked for.
 class TargetCache : public DialectInterface::Base<TargetCache> {
 public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TargetCache)
 
-  TargetCache(Dialect *dialect, WorkspaceBounds bounds)
-      : Base(dialect), bounds(std::move(bounds)) {}
+  TargetCache(Dialect *dialect, TargetServices services)
+      : Base(dialect), services(std::move(services)) {}
 
   const Target &get(sched::TargetAttr description) const {
     std::lock_guard<std::mutex> lock(mutex);
     auto &target = targets[description.getAsOpaquePointer()];
     if (!target)
-      target = makeTarget(description, bounds);
+      target = getDeviceKind(description.getDevice())
+                   .makeTarget(description, services);
     return *target;
   }
 
 private:
-  WorkspaceBounds bounds;
+  TargetServices services;
   mutable std::mutex mutex;
   mutable std::map<const void *, std::unique_ptr<Target>> targets;
 };
@@ -64,15 +93,15 @@ class TargetExtension
 public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TargetExtension)
 
-  explicit TargetExtension(WorkspaceBounds bounds)
-      : bounds(std::move(bounds)) {}
+  explicit TargetExtension(TargetServices services)
+      : services(std::move(services)) {}
 
   void apply(MLIRContext *, sched::SchedDialect *dialect) const override {
-    dialect->addInterface(std::make_unique<TargetCache>(dialect, bounds));
+    dialect->addInterface(std::make_unique<TargetCache>(dialect, services));
   }
 
 private:
-  WorkspaceBounds bounds;
+  TargetServices services;
 };
 
 } // namespace
@@ -88,7 +117,7 @@ static sched::TargetAttr findDescription(Operation *op) {
   auto features = ArrayAttr::get(
       context, StringAttr::get(context, CpuTarget::kWideVectors));
   return sched::TargetAttr::get(context, sched::kCpuDevice, /*threads=*/1,
-                                features, "all");
+                                features, "all", sched::MachineAttr());
 }
 
 const Target &getTarget(Operation *op) {
@@ -101,9 +130,9 @@ const Target &getTarget(Operation *op) {
   return cache->get(findDescription(op));
 }
 
-void registerTargets(DialectRegistry &registry, WorkspaceBounds bounds) {
+void registerTargets(DialectRegistry &registry, TargetServices services) {
   registry.addExtension(TypeID::get<TargetExtension>(),
-                        std::make_unique<TargetExtension>(std::move(bounds)));
+                        std::make_unique<TargetExtension>(std::move(services)));
 }
 
 } // namespace zc

@@ -9,7 +9,9 @@
 #ifndef ZC_PASSES_TARGET_TARGET_H
 #define ZC_PASSES_TARGET_TARGET_H
 
+#include "dialects/Dist/DistDialect.h"
 #include "dialects/Sched/TargetAttr.h"
+#include "passes/Target/Devices.h"
 #include "passes/Target/Libraries.h"
 #include "passes/Target/MachineRates.h"
 
@@ -18,13 +20,24 @@
 namespace zc {
 
 /// Bytes of scratch memory that a device's libraries need at most for an op on
-/// `threads` threads. Libraries are known outside of passes/.
-using WorkspaceBound =
-    std::function<uint64_t(mlir::Operation *op, int64_t threads)>;
+/// `threads` threads.
+using WorkspaceBound = std::function<uint64_t(
+    const DeviceKind &device, mlir::Operation *op, int64_t threads)>;
 
-/// Bounds of each device; without one they are 0.
-struct WorkspaceBounds {
-  WorkspaceBound cpu, cuda;
+/// Seconds of a collective on a described machine, with no other transfer
+/// beside it, by the way that is quickest of those the machine has, or by the
+/// one that the module names. `devices` are those of the group, as the machine
+/// numbers them.
+using CollectiveTime = std::function<double(sched::MachineAttr machine,
+                                            dist::CollectiveOpInterface op,
+                                            llvm::ArrayRef<int64_t> devices)>;
+
+/// Libraries, and algorithms of collectives, which are known outside of
+/// passes/. Without a bound it is 0; without a time of collectives it is that
+/// of one message.
+struct TargetServices {
+  WorkspaceBound workspaceBound;
+  CollectiveTime collectiveTime;
 };
 
 class Target {
@@ -43,22 +56,18 @@ public:
   /// another order.
   virtual bool allowsWinograd(mlir::Operation *) const { return false; }
 
-  /// Whether a library normalises such images, of train.batch_norm_training
-  /// and its gradient, together with the ReLU behind them.
-  virtual bool fusesNorm(mlir::Operation *) const { return false; }
+  /// The library call for an op together with ops around it, as a pass of
+  /// passes/Fusion matches them, or an empty string.
+  virtual llvm::StringRef fusedLibraryFor(mlir::Operation *) const {
+    return "";
+  }
 
-  /// Whether a product's library also computes what follows the product.
-  virtual bool fusesEpilogues() const { return false; }
+  /// Whether the device has a library call of that name, and `--libraries`
+  /// does not leave it out.
+  bool has(llvm::StringRef library) const { return libraries.has(library); }
 
-  /// Whether it also adds up a product's, or a factor's, columns there.
-  virtual bool fusesSums() const { return false; }
-
-  /// Whether a ReLU leaves a bit per element for its gradient, which the
-  /// library then takes to be 1 at exactly 0.
-  virtual bool takesReluBits() const { return false; }
-
-  /// See below.
-  bool runsThreadBlocks() const;
+  const DeviceKind &device() const { return kind; }
+  bool runsThreadBlocks() const { return kind.runsThreadBlocks; }
 
   /// Whether the host goes on while a program runs, so that the next batch is
   /// fed beside it (runtime/Plan/Feed.h).
@@ -69,32 +78,46 @@ public:
 
   virtual const MachineRates &rates() const = 0;
 
+  /// The links between ranks, innermost first; the last one joins all further
+  /// ranks, too.
+  virtual llvm::ArrayRef<MachineLink> links() const = 0;
+
+  /// The link of ranks that differ along these axes of the mesh: the innermost
+  /// one that joins all ranks of such a group.
+  LinkRates linkOf(llvm::ArrayRef<llvm::StringRef> axes) const;
+
+  /// Seconds of a collective of local tensors, with no other transfer beside
+  /// it: by default those of one message, of all that a rank reads and writes.
+  virtual double collectiveSeconds(dist::CollectiveOpInterface op) const;
+
   /// Bytes of scratch memory that libraries need at most for an op.
   uint64_t workspaceBound(mlir::Operation *op) const {
-    return bound ? bound(op, description.getThreads()) : 0;
+    return services.workspaceBound
+               ? services.workspaceBound(kind, op, description.getThreads())
+               : 0;
   }
 
 protected:
-  Target(sched::TargetAttr description, WorkspaceBound bound);
+  Target(sched::TargetAttr description, const TargetServices &services);
+
+  /// The devices of the first rank and of those that differ from it along
+  /// `axes`, ascending.
+  llvm::SmallVector<int64_t>
+  devicesOf(llvm::ArrayRef<llvm::StringRef> axes) const;
 
   sched::TargetAttr description;
+  TargetServices services;
   Libraries libraries;
 
 private:
-  WorkspaceBound bound;
+  const DeviceKind &kind;
 };
-
-/// Whether blocks of threads, with memory of their own, run a kernel of a
-/// device ("cpu" or "cuda"), many at once; else each of a few threads walks
-/// over rows. The passes that run depend on it.
-bool runsThreadBlocks(llvm::StringRef device);
 
 /// The target of the module that `op` is or is in.
 const Target &getTarget(mlir::Operation *op);
 
-/// Makes targets known to contexts of the registry, with what their libraries
-/// need.
-void registerTargets(mlir::DialectRegistry &registry, WorkspaceBounds bounds);
+/// Makes targets known to contexts of the registry.
+void registerTargets(mlir::DialectRegistry &registry, TargetServices services);
 
 } // namespace zc
 

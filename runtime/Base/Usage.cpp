@@ -32,6 +32,7 @@ const std::vector<CommandOptions> kAllOptions = {
       "--class-weights",
       "--clip-norm",
       "--clip-value",
+      "--cluster",
       "--collective-algorithm",
       "--compress-activations",
       "--cpu-arch",

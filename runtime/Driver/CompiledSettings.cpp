@@ -13,8 +13,8 @@ static bool changesNumbers(const std::string &setting) {
   for (const char *name :
        {"zero", "unit", "zero-group", "reshard-every", "recompute", "offload",
         "compress-activations", "partition-activations", "memory-budget",
-        "logits", "init", "libraries", "stages", "chunks", "stage-replicas",
-        "divide-messages"})
+        "logits", "init", "libraries", "cluster", "stages", "chunks",
+        "stage-replicas", "divide-messages"})
     if (setting == name)
       return false;
   return true;

@@ -1,8 +1,7 @@
 #include "runtime/Exec/Executor.h"
-#include "runtime/Device/Plugin.h"
 #include "runtime/Exec/Instructions.h"
+#include "runtime/Exec/LoadCode.h"
 #include "runtime/Plan/Feed.h"
-#include "runtime/Plan/FloatBytes.h"
 #include "runtime/Plan/NeededInstructions.h"
 #include "runtime/Plan/Types.h"
 #include "runtime/Plan/Verify.h"
@@ -15,10 +14,6 @@ namespace zc {
 
 namespace {
 
-std::vector<std::string> featuresOf(const plan::CodeObject &object) {
-  return {object.features().begin(), object.features().end()};
-}
-
 /// Where an instruction stands and comes from, for messages.
 std::string describe(const plan::Program &program, size_t index,
                      const plan::Instruction &instruction) {
@@ -27,50 +22,6 @@ std::string describe(const plan::Program &program, size_t index,
 }
 
 } // namespace
-
-/// Loads the code object that needs most of those that this machine can run.
-static Status
-loadBest(Device &device, const Artifact &artifact,
-         const google::protobuf::RepeatedPtrField<plan::CodeObject> &code) {
-  const plan::CodeObject *best = nullptr;
-  std::string refusals;
-  for (const plan::CodeObject &object : code) {
-    Status status = device.checkFeatures(featuresOf(object));
-    if (!status.ok())
-      refusals +=
-          strCat(refusals.empty() ? "" : "; ", "code for '", object.arch(),
-                 "' cannot run here: ", status.message());
-    else if (!best || object.features_size() > best->features_size())
-      best = &object;
-  }
-  if (!best)
-    return refusals.empty()
-               ? Status()
-               : makeError(StatusCode::Unsupported, "'", artifact.path(),
-                           "': ", refusals,
-                           "; compile the model for this machine (",
-                           device.compileAdvice(), ")");
-  ZC_ASSIGN_OR_RETURN(std::string_view bytes, artifact.code(*best));
-  return device.loadCode({best->entry(), bytes});
-}
-
-/// The processor that feeds the device; null if no program has work for it.
-static Result<std::unique_ptr<Device>>
-openHost(const Artifact &artifact,
-         const std::vector<const plan::Program *> &programs, int threads) {
-  auto hasWork = [](const plan::Program *program) {
-    return std::any_of(program->instructions().begin(),
-                       program->instructions().end(), isOnHost);
-  };
-  if (std::none_of(programs.begin(), programs.end(), hasWork))
-    return std::unique_ptr<Device>();
-  DeviceOptions options;
-  options.threads = threads;
-  ZC_ASSIGN_OR_RETURN(std::unique_ptr<Device> host, openDevice("cpu", options));
-  ZC_RETURN_IF_ERROR(
-      loadBest(*host, artifact, artifact.manifest().target().host_code()));
-  return host;
-}
 
 Result<std::unique_ptr<Executor>>
 Executor::prepare(Device &device, const Artifact &artifact,
@@ -126,7 +77,8 @@ AddressMap Executor::addressesOf(const plan::Program &program,
 }
 
 Status Executor::loadCode() {
-  return loadBest(device, theArtifact, theArtifact.manifest().target().code());
+  return loadBestCode(device, theArtifact,
+                      theArtifact.manifest().target().code());
 }
 
 /// On disk by convention, where /tmp may be memory.
@@ -255,48 +207,6 @@ Status Executor::initialise() {
     ZC_RETURN_IF_ERROR(loadWeights());
     if (init)
       ZC_RETURN_IF_ERROR(run(*init));
-  }
-  return Status();
-}
-
-Status Executor::loadWeights() {
-  for (const plan::State &state : theArtifact.role().states())
-    for (const FileTensor &tensor : fileTensorsOf(state))
-      if (tensor.source())
-        ZC_RETURN_IF_ERROR(loadTensor(tensor));
-  return Status();
-}
-
-/// Straight from the mapped file into the region, letting go of what is read.
-Status Executor::loadTensor(const FileTensor &tensor) {
-  constexpr uint64_t kChunk = 8u << 20;
-  const plan::DataType type = tensor.type.dtype();
-  const plan::DataType stored = tensor.storedType().dtype();
-  const uint64_t size = elementBytes(stored), wide = elementBytes(type);
-  std::string_view whole = theArtifact.initialBytes(tensor);
-  for (const TensorRun &run : tensor.runs(theMesh, theWorld->rank()))
-    for (uint64_t at = 0; at < run.count * size; at += kChunk) {
-      std::string_view part = whole.substr(
-          run.whole * size + at, std::min(kChunk, run.count * size - at));
-      const std::string widened =
-          stored == type ? std::string() : convertFloats(part, stored, type);
-      std::string_view bytes = stored == type ? part : widened;
-      ZC_RETURN_IF_ERROR(writeState(*tensor.state,
-                                    run.state * wide + at / size * wide,
-                                    bytes.data(), bytes.size()));
-      theArtifact.archive().release(part);
-    }
-  return Status();
-}
-
-Status Executor::writeCoordinates() {
-  const size_t prefix = std::char_traits<char>::length(kCoordinatePrefix);
-  for (const plan::State &state : theArtifact.role().states()) {
-    if (!isCoordinate(state))
-      continue;
-    int64_t coordinate =
-        theMesh.coordinate(theWorld->rank(), state.name().substr(prefix));
-    ZC_RETURN_IF_ERROR(writeState(state, 0, &coordinate, sizeof(coordinate)));
   }
   return Status();
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The table of tools/clusters/README.md has the keys that zc reads, and no
-others."""
+others; a compilation for a cluster decides by its rates and links."""
 import collections
 import copy
 import json
@@ -8,7 +8,7 @@ import pathlib
 import re
 import unittest
 
-from zctest import ZcTest
+from zctest import Fixture, ZcTest
 
 CLUSTERS = pathlib.Path(__file__).resolve().parents[2] / "tools" / "clusters"
 
@@ -90,6 +90,72 @@ class Keys(ZcTest):
         found = {each for each in objects(FULL, "")
                  if not each.startswith("shares[].device")}
         self.assertEqual(found, set(documented()))
+
+
+class Compilations(ZcTest):
+    """zc compile --cluster FILE."""
+
+    def describe(self, name, seconds, bytes_, target="cpu"):
+        """The file of a cluster whose ranks have one kind of link."""
+        path = self.folder / f"{name}.json"
+        path.write_text(json.dumps({
+            "name": name,
+            "device": dict(DEVICE, target=target),
+            "levels": [{"name": "links", "size": 8, "bytes_per_s": bytes_,
+                        "latency_s": seconds}]}))
+        return path
+
+    def order(self, *options):
+        """The instructions of a compilation, without what it was for."""
+        out = self.folder / "sched.mlir"
+        gpt = Fixture("gpt")
+        self.zc("compile", gpt.model, *gpt.compile_options("adamw"), "--mesh",
+                "dp=4", "--zero", "3", "--emit", "sched", "-o", out, *options)
+        return re.sub("#sched.target<.*", "", out.read_text())
+
+    def test_links_decide_the_order(self):
+        quick = self.order("--cluster", self.describe("quick", 1e-9, 1e15))
+        slow = self.order("--cluster", self.describe("slow", 1e-3, 1e6))
+        self.assertEqual(quick, self.order("--cluster",
+                                           self.folder / "quick.json"))
+        self.assertNotEqual(quick, slow)
+        self.assertEqual(collections.Counter(re.findall(r"sched\.[a-z_]+ ", quick)),
+                         collections.Counter(re.findall(r"sched\.[a-z_]+ ", slow)))
+
+    def test_losses_do_not_depend_on_the_machine(self):
+        gpt = Fixture("gpt")
+        losses = []
+        for options in ([], ["--cluster", self.describe("slow", 1e-3, 1e6)]):
+            artifact = self.compile(gpt, "adamw", "--mesh", "dp=2", "--zero",
+                                    "3", *options)
+            log = self.folder / "log.jsonl"
+            self.train(artifact, gpt.data, 3, "--local-ranks", 2, "--log", log)
+            losses.append([json.loads(line)["loss"]
+                           for line in log.read_text().splitlines()
+                           if "loss" in json.loads(line)])
+        self.assertEqual(losses[0], losses[1])
+
+    def test_artifact_says_what_it_was_for(self):
+        artifact = self.compile(Fixture("gpt"), "adamw", "--cluster",
+                                self.describe("mine", 1e-6, 1e9))
+        options = json.loads(self.zc("inspect", artifact, "--json"))["options"]
+        self.assertRegex(options["cluster"],
+                         'machine<name = "mine", flops = 1.0+e\\+10')
+
+    def test_devices_are_the_clusters(self):
+        gpu = self.describe("gpus", 1e-6, 1e9, target="cuda")
+        self.assertIn("gpu", self.order("--cluster", gpu).lower())
+        gpt = Fixture("gpt")
+        for wrong, *options in (
+                ["'gpus' has devices of --target cuda, not cpu", "--target",
+                 "cpu", "--cluster", gpu],
+                ["'gpus' has room for 8 ranks, fewer than the mesh's 16",
+                 "--mesh", "dp=16", "--cluster", gpu],
+                ["no cluster file 'absent.json'; presets are .*h100-dgx",
+                 "--cluster", "absent.json"]):
+            with self.subTest(wrong=wrong):
+                self.fails(2, [wrong], "compile", gpt.model,
+                           *gpt.compile_options("adamw"), *options)
 
 
 if __name__ == "__main__":

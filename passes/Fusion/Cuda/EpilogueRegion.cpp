@@ -14,6 +14,18 @@ namespace zc::cuda {
 /// multiple of this.
 static constexpr int64_t kSignRow = 128;
 
+MatmulOp plainProduct(FusedOp region) {
+  if (!region || region.getLibrary() != StringRef("cublaslt.matmul") ||
+      region->hasAttr(kEpilogueAttr))
+    return {};
+  auto product = dyn_cast<MatmulOp>(region.getBody().front().front());
+  if (!product || shapeOfValue(product.getResult()).size() != 2 ||
+      getElementTypeOrSelf(product.getType()) !=
+          getElementTypeOrSelf(product.getLhs().getType()))
+    return {};
+  return product;
+}
+
 FusedOp createLike(OpBuilder &builder, FusedOp product, Location loc,
                    TypeRange types, ValueRange inputs,
                    DictionaryAttr epilogue) {
@@ -73,8 +85,9 @@ FusedOp findRelu(Value value) {
   while (auto reshape = value.getDefiningOp<ReshapeOp>())
     value = reshape.getInput();
   auto region = value.getDefiningOp<FusedOp>();
-  auto epilogue = region ? region->getAttrOfType<DictionaryAttr>(kEpilogueAttr)
-                         : DictionaryAttr();
+  DictionaryAttr epilogue =
+      region ? region->getAttrOfType<DictionaryAttr>(kEpilogueAttr)
+             : DictionaryAttr();
   bool keeps = epilogue && value == region.getResult(0) &&
                !epilogue.contains(kSumsKey) &&
                epilogue.get(kActivationKey) ==

@@ -7,6 +7,10 @@
 
 namespace zc::cuda {
 
+/// The op of a region that the library computes as a product of two matrices of
+/// one type, without an epilogue yet; or null.
+train::MatmulOp plainProduct(train::FusedOp region);
+
 /// A region like `product`, with another interface and epilogue; its body is
 /// empty.
 train::FusedOp createLike(mlir::OpBuilder &builder, train::FusedOp product,

@@ -11,14 +11,15 @@ public:
   /// The feature that oneDNN needs to multiply bfloat16.
   static constexpr llvm::StringLiteral kWideVectors = "avx512bw";
 
-  CpuTarget(sched::TargetAttr description, WorkspaceBound bound)
-      : Target(description, std::move(bound)) {}
+  CpuTarget(sched::TargetAttr description, const TargetServices &services)
+      : Target(description, services) {}
 
   llvm::StringRef libraryFor(mlir::Operation *op) const override;
   bool needsFloat32(mlir::Operation *op) const override;
   bool allowsWinograd(mlir::Operation *op) const override;
   int64_t mostChunkSamples() const override;
   const MachineRates &rates() const override;
+  llvm::ArrayRef<MachineLink> links() const override;
 };
 
 } // namespace zc

@@ -7,6 +7,12 @@ using namespace mlir;
 
 namespace zc {
 
+bool CudaTarget::isArch(StringRef text) {
+  int version;
+  return text.consume_front("sm_") && !text.starts_with("0") &&
+         !text.getAsInteger(10, version) && version >= 80 && version < 1000;
+}
+
 StringRef CudaTarget::libraryFor(Operation *op) const {
   return cuda::libraryFor(op, libraries);
 }
@@ -15,18 +21,8 @@ bool CudaTarget::needsFloat32(Operation *op) const {
   return cuda::needsFloat32(op, libraries);
 }
 
-bool CudaTarget::fusesNorm(Operation *op) const {
-  return libraries.has(cuda::kNorm) && cuda::isDnnNorm(op);
-}
-
-bool CudaTarget::fusesEpilogues() const {
-  return libraries.has(cuda::kEpilogue);
-}
-
-bool CudaTarget::fusesSums() const { return libraries.has(cuda::kSums); }
-
-bool CudaTarget::takesReluBits() const {
-  return libraries.has(cuda::kReluBits);
+StringRef CudaTarget::fusedLibraryFor(Operation *op) const {
+  return cuda::fusedLibraryFor(op, libraries);
 }
 
 // GPUs want larger products than CPUs, and have many times the FLOPs for a
@@ -34,11 +30,17 @@ bool CudaTarget::takesReluBits() const {
 int64_t CudaTarget::mostChunkSamples() const { return 4096; }
 
 // An H100 at two thirds of its peaks in bfloat16, HBM and PCIe 5, by NVIDIA's
-// data sheets; NVLink by rings; kernels of one graph.
+// data sheets; kernels of one graph.
 const MachineRates &CudaTarget::rates() const {
   static constexpr MachineRates kRates = {6e14, 2.2e12, /*copy=*/{1e-5, 4e10},
-                                          /*link=*/{2e-5, 2e11}, 2e-6};
+                                          2e-6};
   return kRates;
+}
+
+// NVLink, by rings.
+ArrayRef<MachineLink> CudaTarget::links() const {
+  static constexpr MachineLink kLinks[] = {{1 << 30, {2e-5, 2e11}}};
+  return kLinks;
 }
 
 } // namespace zc

@@ -8,18 +8,19 @@ namespace zc {
 
 class CudaTarget : public Target {
 public:
-  CudaTarget(sched::TargetAttr description, WorkspaceBound bound)
-      : Target(description, std::move(bound)) {}
+  CudaTarget(sched::TargetAttr description, const TargetServices &services)
+      : Target(description, services) {}
+
+  /// Whether a text is sm_NN, of GPUs that zc knows code for.
+  static bool isArch(llvm::StringRef text);
 
   llvm::StringRef libraryFor(mlir::Operation *op) const override;
   bool needsFloat32(mlir::Operation *op) const override;
-  bool fusesNorm(mlir::Operation *op) const override;
-  bool fusesEpilogues() const override;
-  bool fusesSums() const override;
-  bool takesReluBits() const override;
+  llvm::StringRef fusedLibraryFor(mlir::Operation *op) const override;
   bool runsBesideHost() const override { return true; }
   int64_t mostChunkSamples() const override;
   const MachineRates &rates() const override;
+  llvm::ArrayRef<MachineLink> links() const override;
 };
 
 } // namespace zc

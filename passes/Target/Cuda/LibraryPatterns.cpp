@@ -15,6 +15,7 @@ static constexpr llvm::StringLiteral kMatmul = "cublaslt.matmul",
                                      kFloat8 = "cublaslt.fp8",
                                      kConvolution = "cudnn.convolution",
                                      kPooling = "cudnn.pooling",
+                                     kNorm = "cudnn.norm",
                                      kAttention = "cudnn.attention";
 /// kAttention for fewer keys than are worth it, and than versions up to 9.15
 /// have gradients for.
@@ -116,8 +117,11 @@ static bool isDnnAttention(Operation *op, const Libraries &libraries) {
   return gradient && isDnnAttention<AttentionGradOp>(gradient, libraries);
 }
 
-bool isDnnNorm(Operation *op) {
+/// Whether cuDNN normalises such images.
+static bool isDnnNorm(Operation *op) {
   constexpr int64_t kChannelStep = 8;
+  if (!isa<BatchNormTrainingOp, BatchNormGradOp>(op))
+    return false;
   auto type = cast<RankedTensorType>(op->getOperand(0).getType());
   Type element = type.getElementType();
   int64_t rank = type.getRank();
@@ -159,6 +163,10 @@ static StringRef findLibrary(Operation *op, const Libraries &libraries) {
 StringRef libraryFor(Operation *op, const Libraries &libraries) {
   StringRef name = findLibrary(op, libraries);
   return libraries.has(name) ? name : "";
+}
+
+StringRef fusedLibraryFor(Operation *op, const Libraries &libraries) {
+  return isDnnNorm(op) && libraries.has(kNorm) ? StringRef(kNorm) : "";
 }
 
 bool needsFloat32(Operation *op, const Libraries &libraries) {

@@ -11,8 +11,6 @@ namespace zc::cuda {
 llvm::ArrayRef<LibraryName> getLibraryNames();
 
 // Those that passes ask for by name.
-/// Batch norms with the ReLU behind them.
-inline constexpr llvm::StringLiteral kNorm = "cudnn.norm";
 /// A product with an epilogue in cuBLASLt.
 inline constexpr llvm::StringLiteral kEpilogue = "cublaslt.epilogue";
 /// Sums over tokens with a product, in that epilogue. On an H200 the library
@@ -29,9 +27,12 @@ inline constexpr llvm::StringLiteral kReluBits = "cublaslt.relu-bits";
 /// a mask, and its gradient. None for what `libraries` leaves out.
 llvm::StringRef libraryFor(mlir::Operation *op, const Libraries &libraries);
 
-/// Whether cuDNN normalises such images, of train.batch_norm_training and its
-/// gradient: channels last, in 16 bits, a multiple of 8 channels.
-bool isDnnNorm(mlir::Operation *op);
+/// The library call for an op together with ops around it, or an empty string:
+/// there is one for train.batch_norm_training and its gradient, with the ReLU
+/// behind them, of images whose channels lie last, in 16 bits, a multiple of 8
+/// of them.
+llvm::StringRef fusedLibraryFor(mlir::Operation *op,
+                                const Libraries &libraries);
 
 /// Whether generated code would add up more in a team's memory than there is:
 /// products, convolutions and attention's gradient in 16 bits that no library

@@ -35,7 +35,7 @@
 // ONE-NEXT: {{^}}zc-accumulate-in-place{{$}}
 // ONE-NEXT: {{^}}zc-chunk-cross-entropy{{$}}
 // ONE-NEXT: {{^}}zc-assign-layouts{{$}}
-// ONE-NEXT: {{^}}zc-match-norms{{$}}
+// ONE-NEXT: {{^}}zc-join-calls{{$}}
 // ONE-NEXT: {{^}}zc-split-batch-norm{{$}}
 // ONE-NEXT: {{^}}zc-keep-pool-places{{$}}
 // ONE-NEXT: {{^}}zc-widen-products{{$}}
@@ -95,7 +95,7 @@
 // RANKS-NEXT: {{^}}zc-accumulate-in-place{{$}}
 // RANKS-NEXT: {{^}}zc-chunk-cross-entropy{{$}}
 // RANKS-NEXT: {{^}}zc-assign-layouts{{$}}
-// RANKS-NEXT: {{^}}zc-match-norms{{$}}
+// RANKS-NEXT: {{^}}zc-join-calls{{$}}
 // RANKS-NEXT: {{^}}zc-split-batch-norm{{$}}
 // RANKS-NEXT: {{^}}zc-keep-pool-places{{$}}
 // RANKS-NEXT: {{^}}zc-widen-products{{$}}

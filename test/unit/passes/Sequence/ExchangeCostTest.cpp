@@ -54,7 +54,7 @@ protected:
 TEST_F(ExchangeCostTest, HeadsSendEightParts) {
   Operation *op = parse(4096, 8);
   ASSERT_TRUE(op);
-  const LinkRates link = getTarget(op).rates().link;
+  const LinkRates link = getTarget(op).linkOf({"sp"});
   const double bytes = 4096 * 8 * 64 * 4;
   for (int64_t ranks : {2, 4, 8})
     EXPECT_DOUBLE_EQ(estimateExchange(op, {ranks}).heads,

@@ -1,5 +1,5 @@
-// RUN: zc-opt %s --zc-annotate-target=device=cuda --zc-match-norms | FileCheck %s
-// RUN: zc-opt %s --zc-annotate-target=device=cuda --zc-match-norms --zc-split-batch-norm --canonicalize --cse --zc-form-regions --zc-select-library-calls | FileCheck %s --check-prefix=REGIONS
+// RUN: zc-opt %s --zc-annotate-target=device=cuda --zc-join-calls | FileCheck %s
+// RUN: zc-opt %s --zc-annotate-target=device=cuda --zc-join-calls --zc-split-batch-norm --canonicalize --cse --zc-form-regions --zc-select-library-calls | FileCheck %s --check-prefix=REGIONS
 
 // Tests that a batch norm and the ReLU behind it become a call that leaves the
 // inverse deviation, which the variance that others read is computed from; the

@@ -1,4 +1,4 @@
-//===- MatchNorms.cpp - a batch norm and its ReLU as cuDNN's call ---------===//
+//===- Norm.cpp - a batch norm and its ReLU as one call -------------------===//
 //
 // In passes over the image, generated kernels (SplitBatchNorm.cpp) need 3 for a
 // batch norm and the ReLU behind it, 4 with a residual between them, and so
@@ -24,22 +24,17 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/Epilogue.h"
 #include "dialects/Train/Ops/BatchNormSupport.h"
-#include "mlir/Analysis/TopologicalSortUtils.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Matchers.h"
 #include "passes/Analysis/ForwardOps.h"
 #include "passes/Analysis/LoopNests.h"
 #include "passes/Fusion/Cuda/EpilogueRegion.h"
-#include "passes/Fusion/Passes.h"
+#include "passes/Fusion/JoinedCalls.h" // written by CMake
 #include "passes/Target/Target.h"
 
 using namespace mlir;
 using namespace zc::train;
 
 namespace zc {
-#define GEN_PASS_DEF_MATCHNORMSPASS
-#include "passes/Fusion/Passes.h.inc"
-
 namespace {
 
 /// The library gives and takes 1 / sqrt(variance + epsilon). The way back
@@ -58,13 +53,13 @@ ChannelBuilder channelsOf(OpBuilder &builder, Location loc, Value image) {
 }
 
 /// A region for the library, whose body is empty.
-FusedOp createRegion(OpBuilder &builder, Location loc, TypeRange types,
-                     ValueRange inputs, bool addend) {
+FusedOp createRegion(OpBuilder &builder, Location loc, StringRef library,
+                     TypeRange types, ValueRange inputs, bool addend) {
   NamedAttrList norm;
   if (addend)
     norm.set(kAddendKey, builder.getUnitAttr());
   auto region = FusedOp::create(
-      builder, loc, types, inputs, builder.getStringAttr("cudnn.norm"),
+      builder, loc, types, inputs, builder.getStringAttr(library),
       builder.getI64IntegerAttr(0), builder.getDenseI64ArrayAttr({}));
   region->setAttr(kNormAttr, norm.getDictionary(builder.getContext()));
   cuda::addBlock(region);
@@ -125,18 +120,19 @@ Value buildSlope(ChannelBuilder &b, Block &block) {
 }
 
 /// `inverse`: of the norm's variance.
-void join(const SlopedGradient &found, Value inverse) {
+void join(const SlopedGradient &found, StringRef library, Value inverse) {
   BatchNormGradOp op = found.op;
   BatchNormTrainingOp norm = found.norm;
   SelectOp select = found.select;
   OpBuilder builder(op);
   Location loc = op.getLoc();
-  FusedOp region = createRegion(
-      builder, builder.getFusedLoc({select.getLoc(), loc}), op.getResultTypes(),
-      {op.getInput(), widen(builder, loc, op.getScale()),
-       widen(builder, loc, norm.getBias()), op.getMean(), inverse,
-       select.getOnTrue()},
-      /*addend=*/false);
+  FusedOp region =
+      createRegion(builder, builder.getFusedLoc({select.getLoc(), loc}),
+                   library, op.getResultTypes(),
+                   {op.getInput(), widen(builder, loc, op.getScale()),
+                    widen(builder, loc, norm.getBias()), op.getMean(), inverse,
+                    select.getOnTrue()},
+                   /*addend=*/false);
   for (NamedAttribute mark : op->getDiscardableAttrs())
     region->setAttr(mark.getName(), mark.getValue());
   Block &block = region.getBody().front();
@@ -197,7 +193,7 @@ private:
 };
 
 /// Returns the inverse deviation.
-Value join(const ActiveNorm &found) {
+Value join(const ActiveNorm &found, StringRef library) {
   BatchNormTrainingOp op = found.op;
   Operation *relu = found.relu;
   OpBuilder builder(relu);
@@ -210,7 +206,7 @@ Value join(const ActiveNorm &found) {
     inputs.push_back(found.addend);
   Type channels = op.getMean().getType();
   FusedOp region =
-      createRegion(builder, builder.getFusedLoc({loc, relu->getLoc()}),
+      createRegion(builder, builder.getFusedLoc({loc, relu->getLoc()}), library,
                    {op.getResult().getType(), channels, channels}, inputs,
                    bool(found.addend));
   Block &block = region.getBody().front();
@@ -241,40 +237,42 @@ Value join(const ActiveNorm &found) {
   return region.getResult(2);
 }
 
-struct MatchNorms : public impl::MatchNormsPassBase<MatchNorms> {
-  void runOnOperation() override {
-    target = &getTarget(getOperation());
-    for (auto program : getOperation().getOps<func::FuncOp>())
-      if (!program.isDeclaration())
-        run(program.getBody().front());
+/// The norms of one block.
+class Norms {
+public:
+  Norms(Block &block, const Target &target) : block(block), target(target) {}
+
+  /// Returns how many regions were made.
+  unsigned join() {
+    // Gradients first: they look at the forward's ops.
+    for (auto op : llvm::to_vector(block.getOps<BatchNormGradOp>()))
+      joinGradient(op);
+    for (auto op : llvm::to_vector(block.getOps<BatchNormTrainingOp>()))
+      joinForward(op);
+    return count;
   }
 
 private:
-  void run(Block &block) {
-    // Gradients first: they look at the forward's ops.
-    for (auto op : llvm::to_vector(block.getOps<BatchNormGradOp>())) {
-      auto found = SlopedGradient::find(op);
-      if (!found || !target->fusesNorm(op) || !isFloat32(op.getMean()) ||
-          !isFloat32(op.getScaleGrad()))
-        continue;
-      join(*found, inverseOf(found->norm));
-      ++numBackward;
-    }
-    for (auto op : llvm::to_vector(block.getOps<BatchNormTrainingOp>())) {
-      auto found = ActiveNorm::find(op);
-      if (!found || !target->fusesNorm(op) || !isFloat32(op.getMean()))
-        continue;
-      Value before = inverses.lookup(op);
-      Value inverse = join(*found);
-      if (before)
-        before.replaceAllUsesWith(inverse);
-      ++numForward;
-    }
-    inverses.clear();
-    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-      if (isOpTriviallyDead(&op))
-        op.erase();
-    sortTopologically(&block);
+  void joinGradient(BatchNormGradOp op) {
+    auto found = SlopedGradient::find(op);
+    StringRef library = target.fusedLibraryFor(op);
+    if (!found || library.empty() || !isFloat32(op.getMean()) ||
+        !isFloat32(op.getScaleGrad()))
+      return;
+    zc::join(*found, library, inverseOf(found->norm));
+    ++count;
+  }
+
+  void joinForward(BatchNormTrainingOp op) {
+    auto found = ActiveNorm::find(op);
+    StringRef library = target.fusedLibraryFor(op);
+    if (!found || library.empty() || !isFloat32(op.getMean()))
+      return;
+    Value before = inverses.lookup(op);
+    Value inverse = zc::join(*found, library);
+    if (before)
+      before.replaceAllUsesWith(inverse);
+    ++count;
   }
 
   /// 1 / sqrt(variance + epsilon); replaced by the result of a joined norm.
@@ -290,9 +288,16 @@ private:
     return inverse;
   }
 
-  const Target *target = nullptr;
+  Block &block;
+  const Target &target;
   DenseMap<Operation *, Value> inverses;
+  unsigned count = 0;
 };
 
 } // namespace
+
+unsigned joinNorm(Block &block, const Target &target) {
+  return Norms(block, target).join();
+}
+
 } // namespace zc

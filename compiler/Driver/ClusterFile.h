@@ -1,0 +1,35 @@
+// `--cluster`: a described machine, for the simulator and for a compilation.
+#ifndef ZC_COMPILER_DRIVER_CLUSTERFILE_H
+#define ZC_COMPILER_DRIVER_CLUSTERFILE_H
+
+#include "compiler/Driver/Options.h"
+#include "runtime/Simulate/Cluster.h"
+
+#include <CLI/CLI.hpp>
+
+namespace zc {
+
+/// The machine of that name: a preset, "here", or a file. Fails with a message
+/// that lists the presets where there is no such file, and with a key's path
+/// where the file is no cluster.
+Result<Cluster> loadCluster(const std::string &name);
+
+/// The machine of each of the options' ranks as `#sched.machine`: products at
+/// the rate of the options' precision, memory and links as one rank has them.
+/// `placement`: the mesh's axes from the outermost machines inwards; empty:
+/// ranks stand as they are numbered.
+std::string describeMachine(const Cluster &cluster,
+                            const CompileOptions &options,
+                            const std::vector<std::string> &placement = {});
+
+/// Adds `zc compile`'s --cluster.
+void addClusterOption(CLI::App &command, CompileOptions &options);
+
+/// Lets a compilation decide by the rates of the cluster that its options name,
+/// for its kind of device. Throws CLI::ValidationError where there is none of
+/// that name, or it has other devices, or fewer than the mesh has ranks.
+void compileForCluster(const CLI::App &command, CompileOptions &options);
+
+} // namespace zc
+
+#endif

@@ -1,0 +1,74 @@
+#include "compiler/Driver/TargetServices.h"
+
+#include "compiler/Export/CallDescription.h"
+#include "compiler/Export/CollectiveShape.h"
+#include "runtime/Simulate/CollectiveTimes.h"
+
+using namespace mlir;
+using namespace zc;
+
+static std::optional<CollectiveShape>
+shapeOf(dist::CollectiveOpInterface collective) {
+  Operation *op = collective;
+  return getCollectiveShape(op, op->getName().stripDialect(),
+                            collective.getAxes(),
+                            cast<ShapedType>(op->getOperand(0).getType()),
+                            cast<ShapedType>(op->getResult(0).getType()));
+}
+
+static uint64_t boundWorkspace(const DeviceKind &device, Operation *op,
+                               int64_t threads) {
+  if (auto collective = dyn_cast<dist::CollectiveOpInterface>(op)) {
+    std::optional<CollectiveShape> shape = shapeOf(collective);
+    return shape ? costOf(*shape).workspaceBytes : 0;
+  }
+  std::optional<DescribedCall> described = describeOp(op);
+  if (!described)
+    return 0;
+  const kernels::CallKind &kind = *described->kind;
+  return device.isHost ? kind.cpuWorkspace(described->call, int(threads))
+                       : kind.cudaWorkspace(described->call);
+}
+
+static std::optional<CollectiveWay> findWay(StringRef name) {
+  for (CollectiveWay way :
+       {CollectiveWay::Ring, CollectiveWay::Tree, CollectiveWay::Doubling,
+        CollectiveWay::Rabenseifner, CollectiveWay::Hierarchical})
+    if (name == nameOf(way))
+      return way;
+  return std::nullopt;
+}
+
+/// The links of a machine, as the simulator has them.
+static Cluster linksOf(sched::MachineAttr machine) {
+  Cluster cluster;
+  for (auto link : machine.getLinks().getAsRange<sched::LinkAttr>())
+    cluster.levels.push_back({"", link.getRanks(),
+                              link.getBytes().getValueAsDouble(),
+                              link.getSeconds().getValueAsDouble()});
+  cluster.ways.clear();
+  for (StringRef name : machine.getWays().getAsValueRange<StringAttr>())
+    if (std::optional<CollectiveWay> way = findWay(name))
+      cluster.ways.push_back(*way);
+  if (cluster.ways.empty())
+    cluster.ways.push_back(CollectiveWay::Ring);
+  return cluster;
+}
+
+static double timeCollective(sched::MachineAttr machine,
+                             dist::CollectiveOpInterface op,
+                             ArrayRef<int64_t> devices) {
+  std::optional<CollectiveShape> shape = shapeOf(op);
+  if (!shape || devices.size() < 2)
+    return 0;
+  const Cluster cluster = linksOf(machine);
+  const GroupPlace place =
+      placeOf(cluster, std::vector<int>(devices.begin(), devices.end()));
+  return costOnCluster(cluster, shape->kind, shape->algorithm, place,
+                       double(shape->elements * shape->elementBytes))
+      .seconds(cluster);
+}
+
+TargetServices zc::makeTargetServices() {
+  return {boundWorkspace, timeCollective};
+}

@@ -1,0 +1,24 @@
+//===- DescribedTarget.cpp ------------------------------------------------===//
+#include "passes/Target/DescribedTarget.h"
+
+using namespace mlir;
+
+namespace zc {
+
+MachineRates readRates(sched::MachineAttr machine) {
+  return {machine.getFlops().getValueAsDouble(),
+          machine.getBytes().getValueAsDouble(),
+          /*copy=*/{0, machine.getCopy().getValueAsDouble()},
+          machine.getLaunch().getValueAsDouble()};
+}
+
+SmallVector<MachineLink> readLinks(sched::MachineAttr machine) {
+  SmallVector<MachineLink> links;
+  for (auto link : machine.getLinks().getAsRange<sched::LinkAttr>())
+    links.push_back({link.getRanks(),
+                     {link.getSeconds().getValueAsDouble(),
+                      link.getBytes().getValueAsDouble()}});
+  return links;
+}
+
+} // namespace zc

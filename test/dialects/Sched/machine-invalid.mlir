@@ -1,0 +1,71 @@
+// RUN: zc-opt %s --split-input-file --verify-diagnostics
+
+// expected-error @below {{expected rates above 0 of machine 'nodes', found 0.0}}
+#machine = #sched.machine<name = "nodes", flops = 0.0, bytes = 1.0e12, copy = 1.0e10, launch = 1.0e-6,
+    links = [#sched.link<ranks = 4, seconds = 1.0e-6, bytes = 1.0e11>,
+             #sched.link<ranks = 64, seconds = 1.0e-5, bytes = 1.0e9>],
+    ways = ["ring", "tree"], axes = ["dp", "tp"], sizes = array<i64: 4, 2>>
+module attributes {sched.target = #sched.target<device = "cpu", machine = #machine>} {
+}
+
+// -----
+
+// expected-error @below {{expected a launch of at least 0 seconds, found -1.0}}
+#machine = #sched.machine<name = "nodes", flops = 2.0e13, bytes = 1.0e12, copy = 1.0e10, launch = -1.0,
+    links = [#sched.link<ranks = 4, seconds = 1.0e-6, bytes = 1.0e11>,
+             #sched.link<ranks = 64, seconds = 1.0e-5, bytes = 1.0e9>],
+    ways = ["ring", "tree"], axes = ["dp", "tp"], sizes = array<i64: 4, 2>>
+module attributes {sched.target = #sched.target<device = "cpu", machine = #machine>} {
+}
+
+// -----
+
+// expected-error @below {{expected links of machine 'nodes', found []}}
+#machine = #sched.machine<name = "nodes", flops = 2.0e13, bytes = 1.0e12, copy = 1.0e10, launch = 1.0e-6,
+    links = [], ways = ["ring", "tree"], axes = ["dp", "tp"], sizes = array<i64: 4, 2>>
+module attributes {sched.target = #sched.target<device = "cpu", machine = #machine>} {
+}
+
+// -----
+
+// expected-error @below {{expected links of a multiple of 4 ranks, found #sched.link<ranks = 65}}
+#machine = #sched.machine<name = "nodes", flops = 2.0e13, bytes = 1.0e12, copy = 1.0e10, launch = 1.0e-6,
+    links = [#sched.link<ranks = 4, seconds = 1.0e-6, bytes = 1.0e11>,
+             #sched.link<ranks = 65, seconds = 1.0e-5, bytes = 1.0e9>],
+    ways = ["ring", "tree"], axes = ["dp", "tp"], sizes = array<i64: 4, 2>>
+module attributes {sched.target = #sched.target<device = "cpu", machine = #machine>} {
+}
+
+// -----
+
+// expected-error @below {{expected ways, and axes, that are strings}}
+#machine = #sched.machine<name = "nodes", flops = 2.0e13, bytes = 1.0e12, copy = 1.0e10, launch = 1.0e-6,
+    links = [#sched.link<ranks = 4, seconds = 1.0e-6, bytes = 1.0e11>,
+             #sched.link<ranks = 64, seconds = 1.0e-5, bytes = 1.0e9>],
+    ways = [1], axes = ["dp", "tp"], sizes = array<i64: 4, 2>>
+module attributes {sched.target = #sched.target<device = "cpu", machine = #machine>} {
+}
+
+// -----
+
+// expected-error @below {{expected a size for each axis, found array<i64: 4>}}
+#machine = #sched.machine<name = "nodes", flops = 2.0e13, bytes = 1.0e12, copy = 1.0e10, launch = 1.0e-6,
+    links = [#sched.link<ranks = 4, seconds = 1.0e-6, bytes = 1.0e11>,
+             #sched.link<ranks = 64, seconds = 1.0e-5, bytes = 1.0e9>],
+    ways = ["ring", "tree"], axes = ["dp", "tp"], sizes = array<i64: 4>>
+module attributes {sched.target = #sched.target<device = "cpu", machine = #machine>} {
+}
+
+// -----
+
+// expected-error @below {{expected a link of at least 1 rank, found 0}}
+#link = #sched.link<ranks = 0, seconds = 1.0, bytes = 1.0>
+module attributes {test.link = #link} {
+}
+
+// -----
+
+// expected-error @below {{expected a link of at least 0 seconds and more than 0 bytes, found}}
+#link = #sched.link<ranks = 2, seconds = 1.0, bytes = 0.0>
+module attributes {test.link = #link} {
+}

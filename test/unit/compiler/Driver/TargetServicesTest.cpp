@@ -1,0 +1,102 @@
+// Times of collectives on described machines, against the closed forms of
+// runtime/Simulate/CollectiveTimes.h.
+#include "compiler/Driver/TargetServices.h"
+
+#include "compiler/Driver/Registration.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Parser/Parser.h"
+#include "gtest/gtest.h"
+
+using namespace mlir;
+
+namespace zc {
+namespace {
+
+constexpr double kInside = 1e11, kOutside = 1e9; // bytes a second
+constexpr double kSecondsInside = 1e-6, kSecondsOutside = 1e-5;
+constexpr double kBytes = 1 << 20;
+
+class TargetServicesTest : public ::testing::Test {
+protected:
+  TargetServicesTest() {
+    registerDialects(registry);
+    context.appendDialectRegistry(registry);
+  }
+
+  /// Seconds of one collective of a MiB on nodes of 4 devices.
+  double time(const std::string &op, const std::string &attributes,
+              const std::string &types, const std::string &ways,
+              const std::string &onModule = "") {
+    OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(
+        R"(module attributes {dist.mesh = #dist.mesh<dp=4,tp=2>,)" + onModule +
+            R"(sched.target = #sched.target<device = "cuda",
+              machine = #sched.machine<name = "nodes", flops = 2.0e13,
+                bytes = 1.0e12, copy = 1.0e10, launch = 1.0e-6,
+                links = [#sched.link<ranks = 4, seconds = 1.0e-6, bytes = 1.0e11>,
+                         #sched.link<ranks = 64, seconds = 1.0e-5, bytes = 1.0e9>],
+                ways = )" +
+            ways + R"(, axes = ["dp", "tp"], sizes = array<i64: 4, 2>>>} {
+          func.func @step(%x: )" +
+            types.substr(1, types.find(')') - 1) + R"() {
+            %0 = "dist.)" +
+            op + "\"(%x) {" + attributes + R"(, traffic = "gradients"} : )" +
+            types + R"(
+            return
+          }
+        })",
+        &context);
+    double seconds = -1;
+    if (module)
+      module->walk([&](dist::CollectiveOpInterface found) {
+        seconds = getTarget(found).collectiveSeconds(found);
+      });
+    return seconds;
+  }
+
+  DialectRegistry registry;
+  MLIRContext context;
+};
+
+constexpr char kWhole[] = "(tensor<262144xf32>) -> tensor<262144xf32>";
+
+TEST_F(TargetServicesTest, RingsInsideOfANode) {
+  // Two ranks: one message up and one down, of half of the bytes.
+  EXPECT_NEAR(time("all_reduce", R"(axes = ["tp"])", kWhole, R"(["ring"])"),
+              2 * (kSecondsInside + kBytes / 2 / kInside), 1e-9);
+}
+
+TEST_F(TargetServicesTest, RingsAcrossNodes) {
+  // Four ranks on two nodes: 2 x 3 turns, of which two of three cross.
+  const double seconds =
+      time("all_reduce", R"(axes = ["dp"])", kWhole, R"(["ring"])");
+  const double slow = 2 * kBytes * 3 / 4 / kOutside / 2; // shared by a node's 2
+  EXPECT_GT(seconds, slow);
+  EXPECT_LT(seconds, slow + 6 * (kSecondsInside + kSecondsOutside) +
+                         2 * kBytes / kInside);
+}
+
+TEST_F(TargetServicesTest, TheQuickestWayIsTaken) {
+  const char *axes = R"(axes = ["dp"])";
+  const double ring = time("all_reduce", axes, kWhole, R"(["ring"])");
+  const double tree = time("all_reduce", axes, kWhole, R"(["tree"])");
+  EXPECT_NE(ring, tree);
+  EXPECT_EQ(time("all_reduce", axes, kWhole, R"(["ring", "tree"])"),
+            std::min(ring, tree));
+}
+
+TEST_F(TargetServicesTest, AModulesAlgorithmCounts) {
+  const char *axes = R"(axes = ["tp"])";
+  // Sequential: N rounds, of which the busiest rank sends (N-1) n.
+  EXPECT_NEAR(time("all_reduce", axes, kWhole, R"(["ring"])",
+                   R"(dist.algorithm = "sequential", )"),
+              2 * kSecondsInside + kBytes / kInside, 1e-9);
+}
+
+TEST_F(TargetServicesTest, AGatherIsHalfOfARing) {
+  EXPECT_NEAR(time("all_gather", R"(axes = ["tp"], dim = 0 : i64)",
+                   "(tensor<131072xf32>) -> tensor<262144xf32>", R"(["ring"])"),
+              kSecondsInside + kBytes / 2 / kInside, 1e-9);
+}
+
+} // namespace
+} // namespace zc

@@ -1,0 +1,150 @@
+// Which layouts `zc plan --search` looks at, and in which order their estimates
+// put them.
+#include "compiler/Plan/Layouts.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+namespace zc {
+namespace {
+
+LayoutSpace spaceOf(int64_t ranks, int64_t batch, int64_t layers) {
+  LayoutSpace space;
+  space.ranks = ranks;
+  space.batch = batch;
+  space.layers = layers;
+  space.neighbours = 4;
+  return space;
+}
+
+TEST(Layouts, EveryLayoutUsesAllRanks) {
+  const std::vector<StepLayout> layouts = listLayouts(spaceOf(16, 64, 12));
+  EXPECT_GT(layouts.size(), 50u);
+  std::set<std::string> seen;
+  for (const StepLayout &each : layouts) {
+    EXPECT_EQ(each.ranks(), 16) << each.options();
+    EXPECT_TRUE(seen.insert(each.options()).second) << each.options();
+  }
+}
+
+TEST(Layouts, TensorsAreDividedAmongNeighboursAlone) {
+  for (const StepLayout &each : listLayouts(spaceOf(16, 64, 12))) {
+    EXPECT_LE(each.tp, 4);
+    EXPECT_LE(each.sp, 4);
+  }
+}
+
+TEST(Layouts, SamplesComeOutEven) {
+  for (const StepLayout &each : listLayouts(spaceOf(8, 12, 12))) {
+    EXPECT_EQ(12 % each.dp, 0) << each.options();
+    EXPECT_EQ(12 / each.dp % each.accumulate, 0) << each.options();
+  }
+}
+
+TEST(Layouts, APipelineIsFilled) {
+  bool anyPipeline = false;
+  for (const StepLayout &each : listLayouts(spaceOf(8, 64, 4))) {
+    EXPECT_LE(each.pp, 4) << "no more stages than layers";
+    if (each.pp == 1)
+      continue;
+    anyPipeline = true;
+    EXPECT_GE(each.accumulate, each.pp) << each.options();
+    EXPECT_LE(std::max<int64_t>(1, each.chunks) * each.pp, 4);
+    if (each.schedule == "interleaved") {
+      EXPECT_EQ(each.accumulate % each.pp, 0) << each.options();
+    }
+  }
+  EXPECT_TRUE(anyPipeline);
+}
+
+TEST(Layouts, ExpertsAreDividedOnlyWhereThereAreSome) {
+  LayoutSpace space = spaceOf(8, 64, 4);
+  auto hasExperts = [](const StepLayout &each) { return each.ep > 1; };
+  std::vector<StepLayout> layouts = listLayouts(space);
+  EXPECT_TRUE(std::none_of(layouts.begin(), layouts.end(), hasExperts));
+  space.hasExperts = true;
+  layouts = listLayouts(space);
+  EXPECT_TRUE(std::any_of(layouts.begin(), layouts.end(), hasExperts));
+}
+
+TEST(Layouts, WhatIsFixedStays) {
+  LayoutSpace space = spaceOf(8, 64, 4);
+  space.mesh = StepLayout();
+  space.mesh->dp = 2;
+  space.mesh->tp = 4;
+  space.zero = {3};
+  space.accumulate = {5};
+  space.recompute = {"layer"};
+  const std::vector<StepLayout> layouts = listLayouts(space);
+  ASSERT_EQ(layouts.size(), 1u);
+  EXPECT_EQ(layouts.front().options(),
+            "--mesh dp=2,tp=4 --zero 3 --accumulate 5 --recompute layer");
+}
+
+TEST(Layouts, ZeroNeedsRanksThatHaveTheSame) {
+  for (const StepLayout &each : listLayouts(spaceOf(4, 64, 4)))
+    if (each.dp * each.sp == 1)
+      EXPECT_EQ(each.zero, 0) << each.options();
+}
+
+/// A model of 1 GB of parameters on 8 ranks, in nodes of 4.
+class Estimates : public ::testing::Test {
+protected:
+  Estimates() {
+    cluster.levels = {{"node", 4, 1e11, 1e-6}, {"network", 64, 1e10, 1e-5}};
+    cluster.device.hostBytesPerSecond = 1e10;
+    basis.seconds = 8;
+    basis.parameterBytes = 1e9;
+    basis.optimizerBytes = 2e9;
+    basis.persistentBytes = 4e9;
+    basis.activationBytes = 8e9;
+    basis.boundaryBytes = 1e8;
+    basis.layers = 8;
+  }
+
+  LayoutEstimate estimate(int64_t pp, int64_t dp, int64_t tp, int64_t zero = 0,
+                          int64_t accumulate = 8) {
+    StepLayout layout;
+    layout.pp = pp;
+    layout.dp = dp;
+    layout.tp = tp;
+    layout.zero = zero;
+    layout.accumulate = accumulate;
+    return estimateLayout(layout, basis, cluster);
+  }
+
+  Cluster cluster;
+  LayoutBasis basis;
+};
+
+TEST_F(Estimates, EachStageOfZeroNeedsLess) {
+  for (int64_t zero = 1; zero <= 3; ++zero)
+    EXPECT_LT(estimate(1, 8, 1, zero).bytes, estimate(1, 8, 1, zero - 1).bytes);
+  // Stage 1 has an eighth of the moments.
+  EXPECT_DOUBLE_EQ(estimate(1, 8, 1, 0).bytes - estimate(1, 8, 1, 1).bytes,
+                   2e9 * 7 / 8);
+}
+
+TEST_F(Estimates, MoreMicroBatchesFillAPipeline) {
+  EXPECT_LT(estimate(4, 2, 1, 0, 16).seconds, estimate(4, 2, 1, 0, 4).seconds);
+}
+
+TEST_F(Estimates, AnInnerLinkIsTheQuicker) {
+  // tp of 4 stays in a node, tp of 8 does not.
+  EXPECT_LT(estimate(1, 2, 4).seconds, estimate(1, 1, 8).seconds);
+}
+
+TEST_F(Estimates, OffloadedStatesComeAndGo) {
+  StepLayout layout;
+  layout.dp = 8;
+  const LayoutEstimate stay = estimateLayout(layout, basis, cluster);
+  layout.offload = "optimizer";
+  const LayoutEstimate gone = estimateLayout(layout, basis, cluster);
+  EXPECT_DOUBLE_EQ(stay.bytes - gone.bytes, 2e9);
+  EXPECT_DOUBLE_EQ(gone.seconds - stay.seconds, 2 * 2e9 / 1e10);
+}
+
+} // namespace
+} // namespace zc

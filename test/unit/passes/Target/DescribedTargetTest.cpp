@@ -1,0 +1,114 @@
+// A target that is made of a described machine: nodes of 4 devices, of which
+// each has quick links inside and a slow one outside.
+#include "passes/Target/DescribedTarget.h"
+
+#include "passes/Target/Cuda/CudaTarget.h"
+#include "test/unit/passes/Parsed.h"
+
+#include "mlir/AsmParser/AsmParser.h"
+
+using namespace mlir;
+
+namespace zc {
+namespace {
+
+class DescribedTargetTest : public test::Parsed {
+protected:
+  /// A program with one sum over `axis`, for a machine whose ranks have the
+  /// axes, with the times of collectives that `time` says.
+  dist::CollectiveOpInterface parseSum(const std::string &axis,
+                                       const std::string &axes,
+                                       CollectiveTime time = {}) {
+    DialectRegistry registry;
+    registerTargets(registry, {{}, std::move(time)});
+    own.appendDialectRegistry(registry);
+    own.loadDialect<func::FuncDialect, train::TrainDialect, dist::DistDialect,
+                    sched::SchedDialect>();
+    program = parseSourceString<ModuleOp>(
+        R"(module attributes {dist.mesh = #dist.mesh<dp=4,tp=2>,
+            sched.target = #sched.target<device = "cuda",
+              machine = #sched.machine<name = "nodes", flops = 2.0e13,
+                bytes = 1.0e12, copy = 1.0e10, launch = 1.0e-6,
+                links = [#sched.link<ranks = 4, seconds = 1.0e-6, bytes = 1.0e11>,
+                         #sched.link<ranks = 64, seconds = 1.0e-5, bytes = 1.0e9>],
+                ways = ["ring"])" +
+            axes + R"(>>} {
+          func.func @step(%x: tensor<1000xf32>) -> tensor<1000xf32> {
+            %0 = dist.all_reduce %x {axes = [")" +
+            axis +
+            R"("], traffic = "gradients"} : (tensor<1000xf32>) -> tensor<1000xf32>
+            return %0 : tensor<1000xf32>
+          }
+        })",
+        &own);
+    dist::CollectiveOpInterface found;
+    if (program)
+      program->walk([&](dist::CollectiveOpInterface op) { found = op; });
+    return found;
+  }
+
+  MLIRContext own;
+  OwningOpRef<ModuleOp> program;
+};
+
+constexpr char kTpInside[] =
+    R"(, axes = ["dp", "tp"], sizes = array<i64: 4, 2>)";
+constexpr char kDpInside[] =
+    R"(, axes = ["tp", "dp"], sizes = array<i64: 2, 4>)";
+
+TEST_F(DescribedTargetTest, RatesAreTheMachines) {
+  const Target &target = getTarget(parseSum("tp", kTpInside));
+  EXPECT_EQ(target.rates().flops, 2e13);
+  EXPECT_EQ(target.rates().bytes, 1e12);
+  EXPECT_EQ(target.rates().copy.bytes, 1e10);
+  EXPECT_EQ(target.rates().launchSeconds, 1e-6);
+  // Its devices are what they are.
+  EXPECT_TRUE(target.runsThreadBlocks());
+  EXPECT_TRUE(target.has("cublaslt.epilogue"));
+}
+
+TEST_F(DescribedTargetTest, AnAxisHasTheLinkThatJoinsItsRanks) {
+  // tp: devices 0 and 1. dp: 0, 2, 4 and 6, of two nodes.
+  const Target &target = getTarget(parseSum("tp", kTpInside));
+  EXPECT_EQ(target.linkOf({"tp"}).bytes, 1e11);
+  EXPECT_EQ(target.linkOf({"dp"}).bytes, 1e9);
+  EXPECT_EQ(target.linkOf({"dp"}).seconds, 1e-5);
+  EXPECT_EQ(target.linkOf({"tp", "dp"}).bytes, 1e9);
+  EXPECT_EQ(target.linkOf({"sp"}).bytes, 1e11); // no axis: nothing is sent
+}
+
+TEST_F(DescribedTargetTest, AxesLieAsTheMachineHasThem) {
+  // dp: devices 0 to 3. tp: 0 and 4.
+  const Target &target = getTarget(parseSum("tp", kDpInside));
+  EXPECT_EQ(target.linkOf({"dp"}).bytes, 1e11);
+  EXPECT_EQ(target.linkOf({"tp"}).bytes, 1e9);
+}
+
+TEST_F(DescribedTargetTest, CollectivesAreTimedByGroup) {
+  SmallVector<int64_t> asked;
+  auto time = [&](sched::MachineAttr machine, dist::CollectiveOpInterface,
+                  ArrayRef<int64_t> devices) {
+    asked.assign(devices.begin(), devices.end());
+    return machine.getName() == "nodes" ? 0.5 : 0;
+  };
+  dist::CollectiveOpInterface sum = parseSum("dp", kTpInside, time);
+  EXPECT_EQ(getTarget(sum).collectiveSeconds(sum), 0.5);
+  EXPECT_EQ(asked, (SmallVector<int64_t>{0, 2, 4, 6}));
+}
+
+TEST_F(DescribedTargetTest, WithoutTimesACollectiveIsOneMessage) {
+  dist::CollectiveOpInterface sum = parseSum("dp", kTpInside);
+  EXPECT_DOUBLE_EQ(getTarget(sum).collectiveSeconds(sum), 1e-5 + 8000 / 1e9);
+}
+
+/// A device that is not described has one kind of link.
+TEST_F(DescribedTargetTest, DevicesHaveRatesOfTheirOwn) {
+  ASSERT_TRUE(
+      parse("%x: tensor<4xf32>", "tensor<4xf32>", "return %x : tensor<4xf32>"));
+  const Target &target = getTarget(*module);
+  EXPECT_EQ(target.device().name, "cpu");
+  EXPECT_EQ(target.linkOf({"dp"}).bytes, target.links().front().rates.bytes);
+}
+
+} // namespace
+} // namespace zc
