@@ -3,6 +3,7 @@
 #include "kernels/Calls/Scratch.h"
 #include "kernels/Cpu/FilterGradient.h"
 #include "kernels/Cpu/PointwiseProduct.h"
+#include "kernels/Cpu/Winograd.h"
 
 #include <algorithm>
 #include <utility>
@@ -97,6 +98,7 @@ ConvolutionSpec ConvolutionCall::specOf(const LibraryCall &call) {
   spec.padsLow = call.integers("pads_low");
   spec.padsHigh = call.integers("pads_high");
   spec.groups = groups.empty() ? 0 : groups[0];
+  spec.winograd = call.has("train.winograd");
   return spec;
 }
 
@@ -188,9 +190,12 @@ uint64_t ConvolutionCall::cpuWorkspace(const ConvolutionSpec &spec,
                                        int threads) {
   if (std::optional<MatmulSpec> matmul = pointwiseProduct(spec))
     return MatmulCall::cpuWorkspace(*matmul, threads);
-  uint64_t byTiles = filterGradientByTiles(spec)
-                         ? roundUpBytes(filterGradientBytes(spec, threads), 64)
-                         : 0;
+  uint64_t ofOurs = filterGradientByTiles(spec)
+                        ? roundUpBytes(filterGradientBytes(spec, threads), 64)
+                        : 0;
+  if (spec.winograd && winogradIsQuicker(spec))
+    ofOurs =
+        std::max(ofOurs, roundUpBytes(winogradWorkspace(spec, threads), 64));
   Shape shape = summarize(spec);
   uint64_t team = std::max(1, threads);
   uint64_t filter = filterCopyBytes(shape);
@@ -219,7 +224,7 @@ uint64_t ConvolutionCall::cpuWorkspace(const ConvolutionSpec &spec,
         4 * shape.channels *
         saturatingProduct(shape.taps, shape.destinationPixels);
   return std::max(
-      byTiles, roundUpBytes(saturatingProduct(team, perThread) + shared, 64));
+      ofOurs, roundUpBytes(saturatingProduct(team, perThread) + shared, 64));
 }
 
 /// Enough for a copy of every tensor in the library's own layout, within

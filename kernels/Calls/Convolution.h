@@ -20,6 +20,9 @@ struct ConvolutionSpec {
   StridedTensor source, filter, destination;
   std::vector<int64_t> strides, dilations, padsLow, padsHigh;
   int64_t groups = 1;
+  /// Whether Winograd's way may be taken where it is quicker: it rounds in
+  /// another order (kernels/Cpu/Winograd.h). GPUs do not ask.
+  bool winograd = false;
 };
 
 struct ConvolutionLaunch {
@@ -37,8 +40,8 @@ struct ConvolutionCall : CallRoom {
   static constexpr std::string_view kOps[] = {"conv", "conv_input_grad",
                                               "conv_filter_grad"};
   static constexpr std::string_view kAttributes[] = {
-      "strides",   "dilations", "pads_low",
-      "pads_high", "groups",    "channels_last"};
+      "strides", "dilations",     "pads_low",      "pads_high",
+      "groups",  "channels_last", "train.winograd"};
   static constexpr CallRate kRates[] = {{"convolution"}};
   static CallWork workOf(const LibraryCall &call);
 

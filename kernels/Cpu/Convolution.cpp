@@ -5,6 +5,7 @@
 #include "kernels/Cpu/OneDnn.h"
 #include "kernels/Cpu/Primitive.h"
 #include "kernels/Cpu/TileConvolution.h"
+#include "kernels/Cpu/Winograd.h"
 
 #include <algorithm>
 
@@ -253,6 +254,9 @@ std::unique_ptr<Primitive> createOtherThanLibrary(const ConvolutionSpec &spec,
     kernel = createPointwiseConvolution(spec, workspaceBytes,
                                         way == Way::TileProduct ? Way::Tiles
                                                                 : Way::Library);
+  if (spec.winograd &&
+      (byRule ? winogradIsQuicker(spec) : way == Way::Winograd))
+    kernel = createWinograd(spec, workspaceBytes);
   if (!kernel && (byRule || way == Way::Tiles))
     kernel = createFilterGradient(spec, workspaceBytes, byRule);
   if (!kernel && (byRule ? !computesByVectors() : way == Way::Tiles))

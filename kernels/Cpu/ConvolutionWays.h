@@ -20,6 +20,11 @@ std::unique_ptr<Primitive>
 createPointwiseConvolution(const ConvolutionSpec &spec, uint64_t workspaceBytes,
                            Way way);
 
+/// By Winograd's minimal filtering, or null where that cannot be (Winograd.h),
+/// needs more than `workspaceBytes`, or wants vectors that are not there.
+std::unique_ptr<Primitive> createWinograd(const ConvolutionSpec &spec,
+                                          uint64_t workspaceBytes);
+
 /// Sizes, steps and pads of a convolution over two dims, as the structs that
 /// tiles are told by hold them.
 template <typename Images>

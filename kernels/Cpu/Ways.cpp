@@ -6,6 +6,7 @@
 #include "kernels/Cpu/PointwiseProduct.h"
 #include "kernels/Cpu/TileConvolution.h"
 #include "kernels/Cpu/TiledMatmul.h"
+#include "kernels/Cpu/Winograd.h"
 
 #include <algorithm>
 #include <cstring>
@@ -17,8 +18,8 @@
 namespace zc::kernels {
 namespace {
 
-constexpr Way kWays[] = {Way::Rule, Way::Library, Way::Tiles,
-                         Way::LibraryProduct, Way::TileProduct};
+constexpr Way kWays[] = {Way::Rule,           Way::Library,     Way::Tiles,
+                         Way::LibraryProduct, Way::TileProduct, Way::Winograd};
 
 const char *nameOf(ConvolutionKind kind) {
   switch (kind) {
@@ -78,6 +79,8 @@ const char *nameOf(Way way) {
     return "library-product";
   case Way::TileProduct:
     return "tile-product";
+  case Way::Winograd:
+    return "winograd";
   case Way::Rule:
     break;
   }
@@ -115,11 +118,17 @@ std::vector<Way> waysOf(const ConvolutionSpec &spec) {
                          isTiledFilterGradient(spec));
   const bool byRule =
       !onednn::computesByVectors() || filterGradientByTiles(spec);
+  const bool hasWinograd = spec.winograd && isAccurateByWinograd(spec) &&
+                           widestInstructionSet() != InstructionSet::Baseline;
+  if (hasWinograd && winogradIsQuicker(spec))
+    ways.push_back(Way::Winograd);
   if (hasTiles && byRule)
     ways.push_back(Way::Tiles);
   ways.push_back(Way::Library);
   if (hasTiles && !byRule)
     ways.push_back(Way::Tiles);
+  if (hasWinograd && !winogradIsQuicker(spec))
+    ways.push_back(Way::Winograd);
   return ways;
 }
 
@@ -141,7 +150,8 @@ std::string keyOf(const ConvolutionSpec &spec, uint64_t workspaceBytes) {
          onednn::print(spec.destination) + ", steps " + join(spec.strides) +
          ", dilations " + join(spec.dilations) + ", pads " +
          join(spec.padsLow) + " and " + join(spec.padsHigh) + ", groups " +
-         std::to_string(spec.groups) + printScratch(workspaceBytes);
+         std::to_string(spec.groups) + (spec.winograd ? ", winograd" : "") +
+         printScratch(workspaceBytes);
 }
 
 std::string describeMachine() {

@@ -19,6 +19,7 @@ enum class Way : uint8_t {
   Tiles,          // our own register tiles
   LibraryProduct, // a convolution of one tap as a product by oneDNN
   TileProduct,    // the same by tiles
+  Winograd,       // a convolution of 3x3 taps at 36 frequencies
 };
 
 /// "library-product".

@@ -58,7 +58,8 @@ WorkHint hintOf(const ConvolutionSpec &spec, const Primitive &chosen) {
   double flops = 2 * count(spec.destination.dims) * perFilter;
   return {flops / kProductsPerSecond,
           (spec.kind == ConvolutionKind::BackwardFilter &&
-           !isNamed(chosen, "tiles") && !isNamed(chosen, "brg:")) ||
+           !isNamed(chosen, "tiles") && !isNamed(chosen, "winograd") &&
+           !isNamed(chosen, "brg:")) ||
               isNamed(chosen, "gemm"),
           false};
 }

@@ -1,6 +1,7 @@
 //===- SelectLibraryCalls.cpp - matmuls and convolutions to a library -----===//
 #include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/TrainDialect.h"
+#include "dialects/Train/Winograd.h"
 #include "passes/Analysis/LoopNests.h"
 #include "passes/Fusion/Passes.h"
 #include "passes/Target/Target.h"
@@ -50,6 +51,8 @@ struct SelectLibraryCalls
         return;
       ++numCalls;
       region.setLibrary(library);
+      if (target.allowsWinograd(op))
+        op->setAttr(kWinogradAttr, UnitAttr::get(op->getContext()));
       if (!isCollective)
         boundWorkspace(region);
     });

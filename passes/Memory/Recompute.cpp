@@ -11,6 +11,7 @@
 #include "passes/Memory/MeasurePeak.h"
 #include "passes/Memory/Passes.h"
 #include "passes/Memory/PlanCandidates.h"
+#include "passes/Memory/Winograd.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringExtras.h"
@@ -70,6 +71,8 @@ private:
     if (isFree && budget > 0)
       offloadable = countOffloadable(getOperation());
     PlanCandidates candidates(analysis, offloadable);
+    if (budget > 0 && failed(fitScratch(candidates.keepAll())))
+      return failure();
     FailureOr<MemoryPlan> plan = choose(candidates);
     if (failed(plan))
       return failure();
@@ -89,8 +92,31 @@ private:
 
   /// There is nothing to choose.
   void checkWithoutBackward() {
-    if (budget > 0 && failed(fit({MemoryPlan()}, /*all=*/true)))
+    if (budget > 0 && (failed(fitScratch(MemoryPlan())) ||
+                       failed(fit({MemoryPlan()}, /*all=*/true))))
       signalPassFailure();
+  }
+
+  /// Gives up the scratch memory of Winograd's way where `plan`, the quickest,
+  /// does not fit with it and needs less without.
+  LogicalResult fitScratch(const MemoryPlan &plan) {
+    WinogradScratch scratch(getOperation());
+    if (scratch.isEmpty())
+      return success();
+    FailureOr<Peak> with = measure(plan);
+    if (failed(with))
+      return failure();
+    if (with->total() <= budget)
+      return success();
+    scratch.giveUp();
+    FailureOr<Peak> without = measureAnew(plan);
+    if (failed(without))
+      return failure();
+    if (without->total() >= with->total())
+      scratch.takeBack();
+    else
+      peaks.clear();
+    return success();
   }
 
   FailureOr<MemoryPlan> choose(const PlanCandidates &candidates) {

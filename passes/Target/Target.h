@@ -39,6 +39,10 @@ public:
   /// conversions around it.
   virtual bool needsFloat32(mlir::Operation *op) const = 0;
 
+  /// Whether a convolution may be computed by Winograd's way, which rounds in
+  /// another order.
+  virtual bool allowsWinograd(mlir::Operation *) const { return false; }
+
   /// Whether a library normalises such images, of train.batch_norm_training
   /// and its gradient, together with the ReLU behind them.
   virtual bool fusesNorm(mlir::Operation *) const { return false; }

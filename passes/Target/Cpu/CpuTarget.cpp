@@ -20,6 +20,10 @@ bool CpuTarget::needsFloat32(Operation *op) const {
   return cpu::needsFloat32(op, multipliesBFloat16);
 }
 
+bool CpuTarget::allowsWinograd(Operation *op) const {
+  return libraries.has(cpu::kWinograd) && cpu::maySuitWinograd(op);
+}
+
 // The library is near its full rate with 256 samples, and every chunk more
 // reads and writes the sum of the weights' gradient once: 2% of GPT-2's step
 // against chunks of 512, for 3% of its memory.

@@ -16,6 +16,7 @@ public:
 
   llvm::StringRef libraryFor(mlir::Operation *op) const override;
   bool needsFloat32(mlir::Operation *op) const override;
+  bool allowsWinograd(mlir::Operation *op) const override;
   int64_t mostChunkSamples() const override;
   const MachineRates &rates() const override;
 };

@@ -29,7 +29,7 @@ static constexpr llvm::StringLiteral kMatmul = "onednn.matmul",
 
 ArrayRef<LibraryName> getLibraryNames() {
   static constexpr LibraryName kNames[] = {
-      {kMatmul}, {kConvolution}, {kAttention}, {kGroupedMatmul}};
+      {kMatmul}, {kConvolution}, {kAttention}, {kGroupedMatmul}, {kWinograd}};
   return kNames;
 }
 
@@ -79,6 +79,25 @@ StringRef libraryFor(Operation *op) {
   bool suits =
       haveElements(factors, isFloat32) || haveElements(factors, isBFloat16);
   return suits ? libraryOf(op) : "";
+}
+
+/// Whether all of a list attribute's integers are 1.
+static bool areOnes(Operation *op, StringRef name) {
+  auto list = op->getAttrOfType<DenseI64ArrayAttr>(name);
+  return list && llvm::all_equal(list.asArrayRef()) && !list.empty() &&
+         list[0] == 1;
+}
+
+bool maySuitWinograd(Operation *op) {
+  if (libraryFor(op) != kConvolution ||
+      !getElementTypeOrSelf(op->getOperand(0)).isF32())
+    return false;
+  Value filter =
+      isa<ConvFilterGradOp>(op) ? op->getResult(0) : op->getOperand(1);
+  ArrayRef<int64_t> dims = cast<ShapedType>(filter.getType()).getShape();
+  return dims.size() == 4 && dims[2] == 3 && dims[3] == 3 &&
+         areOnes(op, "strides") && areOnes(op, "dilations") &&
+         op->getAttrOfType<IntegerAttr>("groups").getInt() == 1;
 }
 
 bool needsFloat32(Operation *op, bool multipliesBFloat16) {

@@ -16,6 +16,13 @@ llvm::ArrayRef<LibraryName> getLibraryNames();
 /// but attention of bfloat16.
 llvm::StringRef libraryFor(mlir::Operation *op);
 
+/// The name for `--libraries` of Winograd's way to compute a convolution.
+inline constexpr llvm::StringLiteral kWinograd = "zc.winograd";
+
+/// Whether it is a convolution or a gradient of one over two dims, of 3x3 taps
+/// in steps of one, of float32.
+bool maySuitWinograd(mlir::Operation *op);
+
 /// Whether a library computes the op in float32 alone, and it has operands of
 /// 16 bits. Without `multipliesBFloat16` no library takes those of bfloat16.
 bool needsFloat32(mlir::Operation *op, bool multipliesBFloat16);

@@ -79,9 +79,11 @@ private:
 std::string describeWay(const CallWay &way, const kernels::Primitive &made) {
   if (way.isMeasured)
     return strCat(nameOf(way.way), ", measured");
-  const bool isTiles = made.implementation().rfind("tiles", 0) == 0;
-  return strCat(nameOf(isTiles ? kernels::Way::Tiles : kernels::Way::Library),
-                " by rule");
+  kernels::Way taken = kernels::Way::Library;
+  for (kernels::Way ours : {kernels::Way::Tiles, kernels::Way::Winograd})
+    if (made.implementation().rfind(nameOf(ours), 0) == 0)
+      taken = ours;
+  return strCat(nameOf(taken), " by rule");
 }
 
 /// `create` makes the primitive for the calling thread's team; `way`: null

@@ -2,75 +2,17 @@
 #include "kernels/Cpu/Parallel.h"
 #include "kernels/Cpu/Primitive.h"
 #include "kernels/Cpu/TileConvolution.h"
-#include "test/unit/kernels/TestTensors.h"
+#include "test/unit/kernels/TestConvolutions.h"
 
 #include <cmath>
-#include <functional>
 
 namespace zc::kernels::test {
 namespace {
 
-/// A square two-dimensional convolution.
-struct Case {
-  int64_t batch, channels, filters, size, kernel, stride, dilation, pad, groups;
-};
-
-ConvolutionSpec makeSpec(const Case &c, ConvolutionKind kind, bool last) {
-  int64_t out =
-      (c.size + 2 * c.pad - c.dilation * (c.kernel - 1) - 1) / c.stride + 1;
-  auto layout = last ? channelsLast : rowMajor;
-  ConvolutionSpec spec;
-  spec.kind = kind;
-  spec.source = layout({c.batch, c.channels, c.size, c.size});
-  spec.filter =
-      rowMajor({c.filters, c.channels / c.groups, c.kernel, c.kernel});
-  spec.destination = layout({c.batch, c.filters, out, out});
-  spec.strides = {c.stride, c.stride};
-  spec.dilations = {c.dilation, c.dilation};
-  spec.padsLow = spec.padsHigh = {c.pad, c.pad};
-  spec.groups = c.groups;
-  return spec;
-}
-
-int64_t offset(const StridedTensor &t, int64_t a, int64_t b, int64_t c,
-               int64_t d) {
-  return a * t.strides[0] + b * t.strides[1] + c * t.strides[2] +
-         d * t.strides[3];
-}
-
-/// Calls `visit(source, filter, destination)` with the offsets of every
-/// product.
-void forEachProduct(
-    const ConvolutionSpec &s,
-    const std::function<void(int64_t, int64_t, int64_t)> &visit) {
-  const Dims &src = s.source.dims, &fil = s.filter.dims,
-             &dst = s.destination.dims;
-  int64_t perGroup = fil[0] / s.groups;
-  for (int64_t n = 0; n < dst[0]; ++n)
-    for (int64_t k = 0; k < dst[1]; ++k)
-      for (int64_t y = 0; y < dst[2]; ++y)
-        for (int64_t x = 0; x < dst[3]; ++x)
-          for (int64_t c = 0; c < fil[1]; ++c)
-            for (int64_t i = 0; i < fil[2]; ++i)
-              for (int64_t j = 0; j < fil[3]; ++j) {
-                int64_t h =
-                    y * s.strides[0] + i * s.dilations[0] - s.padsLow[0];
-                int64_t w =
-                    x * s.strides[1] + j * s.dilations[1] - s.padsLow[1];
-                if (h < 0 || h >= src[2] || w < 0 || w >= src[3])
-                  continue;
-                visit(offset(s.source, n, k / perGroup * fil[1] + c, h, w),
-                      offset(s.filter, k, c, i, j),
-                      offset(s.destination, n, k, y, x));
-              }
-}
-
 void checkBy(Primitive &primitive, const ConvolutionSpec &spec) {
   std::vector<float> operands[] = {fill(spec.source, 1), fill(spec.filter, 2),
                                    fill(spec.destination, 3)};
-  size_t result = spec.kind == ConvolutionKind::Forward         ? 2
-                  : spec.kind == ConvolutionKind::BackwardInput ? 0
-                                                                : 1;
+  size_t result = resultOf(spec);
   std::vector<double> sums(operands[result].size()), magnitudes(sums.size(), 1);
   forEachProduct(spec, [&](int64_t s, int64_t f, int64_t d) {
     int64_t at[] = {s, f, d};

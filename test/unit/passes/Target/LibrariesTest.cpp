@@ -19,7 +19,8 @@ std::string allowed(llvm::StringRef list, llvm::StringRef device) {
 
 TEST(Libraries, AllIsWhatIsUsedByDefault) {
   EXPECT_EQ(allowed("all", "cpu"),
-            "onednn.matmul onednn.convolution zc.attention zc.grouped-matmul");
+            "onednn.matmul onednn.convolution zc.attention zc.grouped-matmul "
+            "zc.winograd");
   EXPECT_EQ(allowed("all", "cuda"),
             "cublaslt.matmul cublaslt.fp8 cublaslt.epilogue cudnn.convolution "
             "cudnn.pooling "
@@ -30,9 +31,9 @@ TEST(Libraries, NamesCountInTheirOrder) {
   EXPECT_EQ(allowed("none", "cpu"), "");
   EXPECT_EQ(allowed("onednn.matmul", "cpu"), "onednn.matmul");
   EXPECT_EQ(allowed("all,-onednn.matmul", "cpu"),
-            "onednn.convolution zc.attention zc.grouped-matmul");
+            "onednn.convolution zc.attention zc.grouped-matmul zc.winograd");
   EXPECT_EQ(allowed("-onednn.matmul,-zc.attention", "cpu"),
-            "onednn.convolution zc.grouped-matmul");
+            "onednn.convolution zc.grouped-matmul zc.winograd");
   EXPECT_EQ(allowed("all,none,zc.attention", "cpu"), "zc.attention");
   EXPECT_EQ(allowed("none, cublaslt.relu-bits", "cuda"), "cublaslt.relu-bits");
 }

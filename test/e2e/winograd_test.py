@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""Convolutions of 3x3 taps by Winograd's way: where it is taken, and that it
+trains as direct convolutions do."""
+import json
+import os
+import pathlib
+import unittest
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from zctest import ZcTest, read_log
+
+BATCH, SIZE, CHANNELS = 8, 12, 32
+CALLS = ("conv", "conv_input_grad", "conv_filter_grad")
+
+
+def has_avx2():
+    return "avx2" in pathlib.Path("/proc/cpuinfo").read_text().split()
+
+
+@unittest.skipUnless(has_avx2(), "needs a processor with AVX2")
+class Winograd(ZcTest):
+
+    def setUp(self):
+        super().setUp()
+        random = np.random.default_rng(0)
+        weights = {name: random.normal(size=(CHANNELS, inputs, 3, 3)) * scale
+                   for name, inputs, scale in (
+                       ("a", 3, 0.3), ("b", CHANNELS, 0.08),
+                       ("c", CHANNELS, 0.08))}
+        weights["head"] = random.normal(size=(CHANNELS, 4)) * 0.2
+        pads = [1, 1, 1, 1]
+        value = helper.make_tensor_value_info
+        graph = helper.make_graph(
+            [helper.make_node("Conv", ["x", "a"], ["p"], pads=pads),
+             helper.make_node("Relu", ["p"], ["q"]),
+             helper.make_node("Conv", ["q", "b"], ["r"], pads=pads),
+             helper.make_node("Relu", ["r"], ["s"]),
+             helper.make_node("Conv", ["s", "c"], ["t"], pads=pads),
+             helper.make_node("GlobalAveragePool", ["t"], ["u"]),
+             helper.make_node("Flatten", ["u"], ["v"]),
+             helper.make_node("MatMul", ["v", "head"], ["y"])], "images",
+            [value("x", TensorProto.FLOAT, (BATCH, 3, SIZE, SIZE))],
+            [value("y", TensorProto.FLOAT, (BATCH, 4))],
+            [numpy_helper.from_array(array.astype("f4"), name)
+             for name, array in weights.items()])
+        self.model, self.data = self.folder / "m.onnx", self.folder / "d.npz"
+        onnx.save(helper.make_model(graph, ir_version=8, opset_imports=[
+            helper.make_opsetid("", 18)]), self.model)
+        np.savez(self.data,
+                 x=random.normal(size=(4 * BATCH, 3, SIZE, SIZE)).astype("f4"),
+                 labels=random.integers(0, 4, 4 * BATCH))
+
+    def compile_for(self, *options):
+        artifact = self.folder / "a.zca"
+        said = self.zc("compile", self.model, "-o", artifact, "--loss",
+                       "softmax-cross-entropy", *options)
+        return artifact, said
+
+    def go(self, artifact, *options, **environment):
+        """A run's report, and its losses."""
+        log = self.folder / "log.jsonl"
+        out = self.zc("run", artifact, "--data", self.data, "--steps", 4,
+                      "--no-shuffle", "--log", log, "--profile", *options,
+                      env={**os.environ, **environment})
+        return out, [line["loss"] for line in read_log(log)]
+
+    def memory(self, artifact):
+        return json.loads(self.zc("inspect", artifact, "--memory",
+                                  "--json"))["memory"]
+
+    def test_trains_as_direct_convolutions(self):
+        """Losses are about 1, where float32 rounds to 6e-8: 1e-5 has room for
+        160 roundings."""
+        artifact, _ = self.compile_for()
+        out, losses = self.go(artifact)
+        for call in CALLS:
+            self.assertIn(f"train.{call} (winograd by rule)", out)
+        again = self.go(artifact)[1]
+        self.assertEqual(losses, again)
+        artifact, _ = self.compile_for("--libraries=-zc.winograd")
+        out, direct = self.go(artifact)
+        self.assertNotIn("winograd", out)
+        np.testing.assert_allclose(losses, direct, rtol=1e-5)
+
+    def test_every_instruction_set(self):
+        artifact, _ = self.compile_for()
+        _, losses = self.go(artifact)
+        out, narrow = self.go(artifact, ZC_MAX_CPU_ISA="avx2")
+        self.assertIn("(winograd by rule)", out)
+        np.testing.assert_allclose(losses, narrow, rtol=1e-5)
+        out, without = self.go(artifact, ZC_MAX_CPU_ISA="baseline")
+        self.assertNotIn("winograd", out)
+        np.testing.assert_allclose(losses, without, rtol=1e-5)
+
+    def test_a_budget_gives_it_up_before_anything_runs_again(self):
+        artifact, _ = self.compile_for()
+        peak = self.memory(artifact)["peak"]
+        least = self.memory(
+            self.compile_for("--libraries=-zc.winograd")[0])["peak"]
+        self.assertLess(least, peak)
+        artifact, said = self.compile_for("--memory-budget", peak)
+        self.assertIn("winograd", self.go(artifact)[0])
+        artifact, said = self.compile_for("--memory-budget", peak - 1)
+        self.assertNotIn("again", said)
+        self.assertNotIn("winograd", self.go(artifact)[0])
+        self.assertEqual(self.memory(artifact)["peak"], least)
+
+    def test_tuning_measures_it(self):
+        artifact, _ = self.compile_for()
+        file = self.folder / "tune.json"
+        self.go(artifact, "--tune", file)
+        ways = json.loads(file.read_text())["ways"]
+        measured = [entry["ms"] for key, entry in ways.items()
+                    if "3,3" in key or "3, 3" in key]
+        self.assertTrue(any("winograd" in times and "library" in times
+                            for times in measured), ways)
+
+
+if __name__ == "__main__":
+    unittest.main()
