@@ -13,6 +13,7 @@
 #include "compiler/Driver/SequenceOptions.h"
 #include "compiler/Driver/TargetOptions.h"
 #include "compiler/Import/InitialWeights.h"
+#include "dialects/Interfaces/NamePattern.h"
 #include "passes/Memory/KeptEncoder.h"
 #include "passes/Memory/MarkOffload.h"
 
@@ -20,17 +21,12 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Path.h"
 #include <cmath>
-#include <regex>
 
 using namespace zc;
 
 std::string zc::checkRegex(const std::string &text) {
-  try {
-    std::regex compiled(text);
-    return "";
-  } catch (const std::regex_error &error) {
-    return "'" + text + "' is not a regular expression: " + error.what();
-  }
+  llvm::Expected<NamePattern> pattern = NamePattern::parse(text);
+  return pattern ? "" : llvm::toString(pattern.takeError());
 }
 
 std::string zc::checkAmount(const std::string &text) {

@@ -550,6 +550,12 @@ private:
           llvm::formatv("with random numbers gradients are {0:e1}",
                         *comparison.gradientNorm)
               .str());
+    if (comparison.beyond.empty() && comparison.isMostlyNoise())
+      return (void)notShown(
+          llvm::formatv("rounding moves {0} of {1} tensors further than could "
+                        "be compared",
+                        comparison.noisy, comparison.noisy + comparison.tensors)
+              .str());
     if (comparison.beyond.empty() && !comparison.doubtful.empty())
       return (void)notShown(
           llvm::formatv("'{0}' differs by {1:e1}, which may be rounding",

@@ -180,15 +180,21 @@ static void addMachineOptions(CLI::App &command, EvalArguments &given) {
       ->check(CLI::Range(1, 4096))
       ->type_name("N")
       ->default_str("");
+  const char *trust =
+      "Trust (an artifact is a program: it can do what you can)";
   command
       .add_option("--trust", given.trusted,
                   "run an artifact only if it is signed (zc sign) by this "
                   "public key, or has this hash; may be repeated")
       ->allow_extra_args(false)
-      ->type_name("KEYFILE|sha256:HASH");
-  command.add_flag("--sandbox", given.sandbox,
-                   "the artifact's code opens no files but those named, no "
-                   "connections and no programs");
+      ->type_name("KEYFILE|sha256:HASH")
+      ->default_str("")
+      ->group(trust);
+  command
+      .add_flag("--sandbox", given.sandbox,
+                "the artifact's code opens no files but those named, no "
+                "connections and no programs")
+      ->group(trust);
 }
 
 static void checkModel(const EvalArguments &given) {

@@ -14,8 +14,6 @@
 #include "passes/Import/Lowering/LoweringRegistry.h"
 #include "runtime/Base/File.h"
 
-#include <regex>
-
 using namespace mlir;
 using namespace zc;
 
@@ -166,9 +164,9 @@ LogicalResult Phases::importModel() {
     };
   if (!options.stopGradient.empty())
     reading.stopsGradient =
-        [regex = std::regex(options.stopGradient)](StringRef name) {
-          return std::regex_search(name.begin(), name.end(), regex);
-        };
+        // The command line has been checked.
+        [pattern = llvm::cantFail(NamePattern::parse(options.stopGradient))](
+            StringRef name) { return pattern.isIn(name); };
   reading.isSupported = [](StringRef domain, StringRef op, int64_t version) {
     return LoweringRegistry::get().isSupported(domain, op, version);
   };

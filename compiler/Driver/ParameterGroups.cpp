@@ -1,18 +1,16 @@
 #include "compiler/Driver/ParameterGroups.h"
 
 #include "compiler/Driver/Commands.h"
+#include "dialects/Interfaces/NamePattern.h"
 #include "dialects/Train/TrainDialect.h"
 
 #include <cmath>
-#include <regex>
 
 using namespace mlir;
 using namespace zc;
 
-static bool matches(train::StateOp parameter, const std::regex &expression) {
-  auto found = [&](StringRef name) {
-    return std::regex_search(name.str(), expression);
-  };
+static bool matches(train::StateOp parameter, const NamePattern &pattern) {
+  auto found = [&](StringRef name) { return pattern.isIn(name); };
   if (found(parameter.getSymName()))
     return true;
   return parameter.getAliases() &&
@@ -22,10 +20,11 @@ static bool matches(train::StateOp parameter, const std::regex &expression) {
 
 static SmallVector<train::StateOp> findParameters(ModuleOp module,
                                                   const std::string &text) {
-  std::regex expression(text);
+  // The command line has been checked.
+  const NamePattern pattern = llvm::cantFail(NamePattern::parse(text));
   SmallVector<train::StateOp> found;
   for (auto state : module.getOps<train::StateOp>())
-    if (state.getKind() == train::kParameter && matches(state, expression))
+    if (state.getKind() == train::kParameter && matches(state, pattern))
       found.push_back(state);
   return found;
 }

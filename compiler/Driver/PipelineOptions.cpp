@@ -4,6 +4,7 @@
 #include "compiler/Driver/MeshOptions.h"
 #include "compiler/Driver/NoFlushOptions.h"
 #include "compiler/Driver/ScheduleOptions.h"
+#include "dialects/Interfaces/NamePattern.h"
 #include "dialects/Onnx/Location.h"
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -154,8 +155,8 @@ llvm::Expected<std::string> zc::parseStageFile(llvm::StringRef text,
       return llvm::createStringError(
           path + ":" + llvm::Twine(index + 1) +
           ": expected a node or a regular expression, a colon and a stage, as "
-          "in 'layers.3: 1'; found '" +
-          line + "'" + (error.empty() ? "" : " (" + error + ")"));
+          "in 'layers.3: 1'; found " +
+          quoteExpression(line) + (error.empty() ? "" : " (" + error + ")"));
     rules += (pattern.trim() + " " + stage.trim() + "\n").str();
   }
   if (rules.empty())

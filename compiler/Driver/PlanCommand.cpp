@@ -82,6 +82,12 @@ static void refuseCompileOptions(const CLI::App &command) {
             "--" + name, "belongs to a model; an artifact is compiled already");
 }
 
+/// A plan writes no program: it is proven where that is asked for.
+static void addCompilation(CLI::App &command, CompileArguments &arguments) {
+  addModelOptions(command, arguments);
+  command.get_option("--verify")->default_str("off");
+}
+
 /// Models are compiled for the cluster's devices, up to the plan.
 static void completeCompilation(const CLI::App &command, Arguments &arguments,
                                 const Cluster &cluster) {
@@ -470,6 +476,6 @@ Command zc::addPlanCommand(CLI::App &command) {
                   "[~/.cache/zc/here.json]")
       ->type_name("FILE");
   command.add_flag("--json", arguments->json, "print it as JSON");
-  addModelOptions(command, arguments->compile);
+  addCompilation(command, arguments->compile);
   return [arguments, &command] { return planCommand(command, *arguments); };
 }

@@ -6,7 +6,10 @@
 
 namespace zc {
 
-/// zc's own dialects and those it lowers to.
+/// zc's own dialects and those it lowers to: all that reading IR takes.
+void insertDialects(mlir::DialectRegistry &registry);
+
+/// The same with what passes ask of them: targets, conversions.
 void registerDialects(mlir::DialectRegistry &registry);
 
 } // namespace zc

@@ -9,40 +9,35 @@
 using namespace mlir;
 using namespace zc;
 
-static llvm::Expected<std::shared_ptr<const std::regex>>
-compileRegex(const char *option, const std::string &text) {
+static llvm::Error parsePattern(const char *option, const std::string &text,
+                                std::optional<NamePattern> &pattern) {
   if (text.empty())
-    return nullptr;
-  try {
-    return std::make_shared<const std::regex>(text);
-  } catch (const std::regex_error &error) {
-    return llvm::createStringError(
-        std::string(option) + " '" + text +
-        "' is not a regular expression: " + error.what());
-  }
+    return llvm::Error::success();
+  llvm::Expected<NamePattern> parsed = NamePattern::parse(text);
+  if (!parsed)
+    return llvm::createStringError(std::string(option) + " " +
+                                   llvm::toString(parsed.takeError()));
+  pattern = std::move(*parsed);
+  return llvm::Error::success();
 }
 
 llvm::Expected<ParameterRule> ParameterRule::create(const std::string &freeze,
                                                     const std::string &train,
                                                     bool trainScales) {
   ParameterRule rule;
-  auto frozen = compileRegex("--freeze", freeze);
-  if (!frozen)
-    return frozen.takeError();
-  auto trained = compileRegex("--train", train);
-  if (!trained)
-    return trained.takeError();
-  rule.freeze = *frozen;
-  rule.train = *trained;
+  if (llvm::Error error = parsePattern("--freeze", freeze, rule.freeze))
+    return error;
+  if (llvm::Error error = parsePattern("--train", train, rule.train))
+    return error;
   rule.trainScales = trainScales;
   return rule;
 }
 
 std::optional<bool> ParameterRule::getChoice(StringRef name) const {
-  if (freeze && std::regex_search(name.str(), *freeze))
+  if (freeze && freeze->isIn(name))
     return false;
   if (train)
-    return std::regex_search(name.str(), *train);
+    return train->isIn(name);
   return std::nullopt;
 }
 
@@ -254,13 +249,13 @@ decideByDefault(onnx::InitializerOp initializer, const std::string &folder,
 
 // An expression without a match is a mistake in it.
 LogicalResult ParameterRule::checkMatches(onnx::GraphOp graph) const {
-  for (auto [option, expression] :
-       {std::pair("--freeze", freeze.get()), {"--train", train.get()}}) {
-    auto matches = [&](onnx::InitializerOp initializer) {
-      return std::regex_search(initializer.getName().str(), *expression);
+  for (auto [option, pattern] :
+       {std::pair("--freeze", &freeze), {"--train", &train}}) {
+    auto matches = [&, &pattern = *pattern](onnx::InitializerOp initializer) {
+      return pattern->isIn(initializer.getName());
     };
     auto initializers = graph.getBody().getOps<onnx::InitializerOp>();
-    if (expression && llvm::none_of(initializers, matches))
+    if (*pattern && llvm::none_of(initializers, matches))
       return graph.emitError() << option << " matches no initializer's name";
   }
   auto isScale = [](onnx::InitializerOp each) {

@@ -2,11 +2,11 @@
 #ifndef ZC_COMPILER_IMPORT_PARAMETERRULE_H
 #define ZC_COMPILER_IMPORT_PARAMETERRULE_H
 
+#include "dialects/Interfaces/NamePattern.h"
 #include "dialects/Onnx/OnnxDialect.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/Error.h"
-#include <memory>
-#include <regex>
+#include <optional>
 #include <string>
 
 namespace zc {
@@ -34,7 +34,7 @@ public:
 private:
   mlir::LogicalResult checkMatches(onnx::GraphOp graph) const;
 
-  std::shared_ptr<const std::regex> freeze, train;
+  std::optional<NamePattern> freeze, train;
   bool trainScales = false;
 };
 

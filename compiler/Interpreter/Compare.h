@@ -21,12 +21,15 @@ struct Difference {
 /// `limit`, the undivided module is trained once more, from values changed by
 /// up to float32's last digit. Up to `factor` times what that changes, but
 /// never more than `most`, is taken for rounding; a network that multiplies it
-/// further, up to `doubt`, is one of which a small mistake cannot be told.
+/// further, up to `doubt`, is one of which a small mistake cannot be told. A
+/// tensor that itself moves further still is noise, up to `noise`: two that
+/// have nothing in common but their size are about as far from one another.
 struct Tolerance {
   double limit = 1e-9;
   double factor = 8;
   double most = 1e-5;
   double doubt = 1e-3;
+  double noise = 2;
 };
 
 /// Compares two modules' results from the same states and samples.
@@ -38,6 +41,8 @@ struct Comparison {
   double rounding = 0;
   /// Elements that are NaN, and that are 0 in both, of all floats.
   int64_t notNumbers = 0, zeros = 0, elements = 0;
+  /// Whether so many tensors are noise that the others show little.
+  bool isMostlyNoise() const { return 4 * noisy > tensors + noisy; }
   std::vector<Difference> beyond;     // of what may be rounding
   std::vector<Difference> doubtful;   // that may be rounding or a mistake
   std::optional<double> gradientNorm; // of the last step, where it is a metric

@@ -28,6 +28,8 @@ struct Division {
 inline constexpr llvm::StringLiteral kNotACopy =
     " holds other elements than the rank whose copy it should be";
 inline constexpr llvm::StringLiteral kOtherThanRole = " gives another '";
+inline constexpr llvm::StringLiteral kStaleCopy =
+    "' is no copy of the weights that the last step has left";
 inline constexpr llvm::StringLiteral kOtherInUnit = " roles hold other values";
 
 /// Whether two tensors hold the same elements; two NaN are the same.

@@ -55,6 +55,8 @@ public:
       if (!apply.empty() && failed(runOne(apply, 0, /*ofSamples=*/false)))
         return failure();
     }
+    if (failed(checkCopies()))
+      return failure();
     return NamedTensors(written.begin(), written.end());
   }
 
@@ -68,7 +70,7 @@ private:
 
   /// The programs, and the states that @init and @copy make.
   LogicalResult findAll() {
-    SmallVector<func::FuncOp> init, copy;
+    SmallVector<func::FuncOp> init;
     if (failed(find(train::kInitProgram, init)) ||
         failed(find(train::kCopyProgram, copy)) ||
         failed(find(train::kStepProgram, micro)) ||
@@ -123,6 +125,20 @@ private:
       else if (auto given = inputs.find(name); given != inputs.end())
         values[name] = given->second;
     }
+  }
+
+  /// The next step would begin with the copies that the last one has written.
+  LogicalResult checkCopies() {
+    if (copy.empty())
+      return success();
+    auto fresh = runBound(copy, inputs);
+    if (failed(fresh))
+      return failure();
+    for (const auto &[name, tensor] : *fresh)
+      if (auto place = written.find(name);
+          place != written.end() && !areAlike(place->second, tensor))
+        return module.emitError("'") << name << kStaleCopy;
+    return success();
   }
 
   /// States that the user does not give.
@@ -199,6 +215,7 @@ private:
   ModuleOp module;
   const llvm::StringMap<Tensor> &inputs;  // and states that the user gives
   SmallVector<func::FuncOp> micro, apply; // micro: or the whole step
+  SmallVector<func::FuncOp> copy;         // makes copies of parameters
   // The replicas' programs for a micro-batch, by its number's turn.
   std::vector<OwningOpRef<ModuleOp>> modules;
   std::vector<SmallVector<func::FuncOp>> ofTurns;

@@ -2,9 +2,11 @@
 #include "compiler/Interpreter/Units.h"
 
 #include "compiler/Interpreter/Ranks.h"
+#include "dialects/Train/ProgramBuilder.h"
 #include "dialects/Train/StateLookup.h"
 
 #include <map>
+#include <set>
 
 using namespace mlir;
 
@@ -87,7 +89,12 @@ static Division divisionOf(Operation *state) {
   return {shardingOf(state), state};
 }
 
-std::optional<Tensor> Units::pack(const Unit &unit,
+/// What `slot` of a parameter or a unit is called; "": it itself.
+static std::string slotOf(StringRef name, StringRef slot) {
+  return slot.empty() ? name.str() : getSlotName(name, slot);
+}
+
+std::optional<Tensor> Units::pack(const Unit &unit, StringRef slot,
                                   const llvm::StringMap<Tensor> &values) {
   auto vector = Tensor::ofFloats({unit.numElements},
                                  std::vector<double>(unit.numElements));
@@ -95,7 +102,7 @@ std::optional<Tensor> Units::pack(const Unit &unit,
   const SmallVector<int64_t> ranks = ranksOfShares(unit);
   const int64_t length = unit.numElements / int64_t(ranks.size());
   for (const Member &member : unit.members) {
-    auto given = values.find(nameOf(member));
+    auto given = values.find(slotOf(nameOf(member), slot));
     if (given == values.end())
       continue;
     found = true;
@@ -112,10 +119,15 @@ std::optional<Tensor> Units::pack(const Unit &unit,
 }
 
 void Units::pack(llvm::StringMap<Tensor> &values) const {
+  std::set<std::string> slots = {""};
+  for (const auto &entry : values)
+    if (entry.getKey().starts_with("state."))
+      slots.insert(entry.getKey().rsplit('.').second.str());
   llvm::StringMap<Tensor> vectors; // a tied parameter may be in two roles'
   for (const Unit &unit : units)
-    if (std::optional<Tensor> vector = pack(unit, values))
-      vectors[unit.prefix + unit.name] = std::move(*vector);
+    for (const std::string &slot : slots)
+      if (std::optional<Tensor> vector = pack(unit, slot, values))
+        vectors[unit.prefix + slotOf(unit.name, slot)] = std::move(*vector);
   for (const Unit &unit : units)
     for (const Member &member : unit.members)
       values.erase(nameOf(member));

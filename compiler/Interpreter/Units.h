@@ -39,8 +39,9 @@ private:
   void addModule(mlir::ModuleOp module, const std::string &prefix);
   static llvm::SmallVector<int64_t> ranksOfShares(const Unit &unit);
   static llvm::StringRef nameOf(const Member &member);
-  /// The unit's vector of those members that are given; nothing if none is.
-  static std::optional<Tensor> pack(const Unit &unit,
+  /// The unit's vector of those members that are given, or of an optimizer's
+  /// slot of theirs; nothing if none is.
+  static std::optional<Tensor> pack(const Unit &unit, llvm::StringRef slot,
                                     const llvm::StringMap<Tensor> &values);
   static Tensor join(const Unit &unit, const Member &member,
                      const Tensor &vector);

@@ -4,6 +4,7 @@
 // values that cross it are sent forwards, whatever stages lie between.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Interfaces/NamePattern.h"
 #include "dialects/Onnx/Location.h"
 #include "dialects/Sched/SchedDialect.h"
 #include "dialects/Train/TrainDialect.h"
@@ -15,7 +16,6 @@
 #include "llvm/ADT/StringSet.h"
 
 #include <algorithm>
-#include <regex>
 
 using namespace mlir;
 using namespace zc::train;
@@ -31,7 +31,7 @@ constexpr double kCheapShare = 0.01;
 
 /// A line of a stage file.
 struct StageRule {
-  std::regex pattern;
+  NamePattern pattern;
   std::string text;
   int64_t stage;
 };
@@ -138,7 +138,11 @@ private:
       if (number.getAsInteger(10, stage) || stage < 0 || stage >= stages)
         return getOperation().emitError("stages: expected a stage from 0 to ")
                << stages.getValue() - 1 << ", found '" << line << "'";
-      rules.push_back({std::regex(text.str()), text.str(), stage});
+      auto pattern = NamePattern::parse(text);
+      if (!pattern)
+        return getOperation().emitError("stages: ")
+               << llvm::toString(pattern.takeError());
+      rules.push_back({std::move(*pattern), text.str(), stage});
     }
     return success();
   }
@@ -153,8 +157,7 @@ private:
       std::string node = getNodeName(op).str();
       std::string path = onnx::getModulePath(op->getLoc()).str();
       for (auto [index, rule] : llvm::enumerate(rules))
-        if (std::regex_search(node, rule.pattern) ||
-            std::regex_search(path, rule.pattern)) {
+        if (rule.pattern.isIn(node) || rule.pattern.isIn(path)) {
           stage = rule.stage;
           used[index] = true;
           break;

@@ -1,5 +1,6 @@
 //===- ApplyFloat8.cpp - --zc-apply-float8 --------------------------------===//
 #include "dialects/Dist/DistDialect.h"
+#include "dialects/Interfaces/NamePattern.h"
 #include "dialects/Train/Float8Ops.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/ProgramBuilder.h"
@@ -8,7 +9,6 @@
 #include "passes/Precision/States.h"
 
 #include "llvm/Support/FormatVariadic.h"
-#include <regex>
 
 using namespace mlir;
 using namespace zc::train;
@@ -60,7 +60,11 @@ struct ApplyFloat8 : public impl::ApplyFloat8PassBase<ApplyFloat8> {
       getOperation().emitError("expected @step");
       return signalPassFailure();
     }
-    const std::regex excluded(exclude);
+    auto excluded = NamePattern::parse(exclude);
+    if (!excluded) {
+      getOperation().emitError(llvm::toString(excluded.takeError()));
+      return signalPassFailure();
+    }
     DenseSet<Operation *> last = findLast(step);
     for (auto op : step.getOps<MatmulOp>()) {
       StateOp weight = findWeight(op);
@@ -69,7 +73,7 @@ struct ApplyFloat8 : public impl::ApplyFloat8PassBase<ApplyFloat8> {
       StringRef name = nameOf(weight);
       if (last.contains(op))
         wide.push_back((name + " (in front of the loss)").str());
-      else if (!exclude.empty() && std::regex_search(name.str(), excluded))
+      else if (!exclude.empty() && excluded->isIn(name))
         wide.push_back((name + " (excluded)").str());
       else if (!areMultiples(op))
         wide.push_back((name + " (not multiples of 16)").str());

@@ -85,6 +85,14 @@ DenseSet<Value> findGradientTerms(func::FuncOp program) {
   return terms;
 }
 
+bool isUpToDate(func::FuncOp program, Value value,
+                const DenseSet<Value> &terms) {
+  const DenseSet<Value> now = findGradientTerms(program);
+  return now.contains(value) == terms.contains(value) &&
+         isOnlyGradient(program, value, now) ==
+             isOnlyGradient(program, value, terms);
+}
+
 void updateGradientTerms(func::FuncOp program, DenseSet<Value> &terms,
                          Operation *first, Operation *end,
                          ArrayRef<Value> operands) {

@@ -25,6 +25,10 @@ void updateGradientTerms(mlir::func::FuncOp program,
                          mlir::Operation *first, mlir::Operation *end,
                          llvm::ArrayRef<mlir::Value> operands);
 
+/// Whether `terms` say of `value` what they would if they were found anew.
+bool isUpToDate(mlir::func::FuncOp program, mlir::Value value,
+                const llvm::DenseSet<mlir::Value> &terms);
+
 /// Whether all who read `value` pass it on to gradients; `terms`:
 /// findGradientTerms.
 bool isOnlyGradient(mlir::func::FuncOp program, mlir::Value value,

@@ -1,6 +1,8 @@
 //===- HandShardings.cpp - how a user wants tensors divided ---------------===//
 #include "passes/Sharding/HandShardings.h"
 
+#include "dialects/Interfaces/NamePattern.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Regex.h"
 
 using namespace mlir;
@@ -53,9 +55,12 @@ static LogicalResult parseOne(StringRef text, dist::MeshAttr mesh,
     return failure();
   }
   sharding.name = name.trim().str();
-  if (std::string reason;
-      sharding.isPattern && !llvm::Regex(sharding.name).isValid(reason)) {
-    wrong = "'" + sharding.name + "' is no regular expression: " + reason;
+  std::string reason = whyNotRead(sharding.name);
+  if (sharding.isPattern && reason.empty())
+    (void)llvm::Regex(sharding.name).isValid(reason);
+  if (sharding.isPattern && !reason.empty()) {
+    wrong =
+        quoteExpression(sharding.name) + " is no regular expression: " + reason;
     return failure();
   }
   SmallVector<StringRef> parts;
@@ -83,7 +88,8 @@ LogicalResult parseHandShardings(StringRef text, bool arePatterns,
     sharding.why = (source + " " + line).str();
     std::string wrong;
     if (failed(parseOne(line, mesh, sharding, wrong)))
-      return at->emitError() << source << " '" << line << "': " << wrong;
+      return at->emitError()
+             << source << " " << quoteExpression(line) << ": " << wrong;
     shardings.push_back(std::move(sharding));
   }
   return success();

@@ -338,6 +338,7 @@ std::optional<StringRef> Propagation::reducedHere(Operation *op, Value result) {
   // A sum that a finer form takes is used where it is whole.
   if (isStatistic(op))
     return StringRef(dist::kStatistics);
+  assert(isUpToDate(program, result, gradientTerms));
   // A value of several readers is reduced once, not before each. Gradients are
   // excluded: each is sent with those that it is kept with.
   if (result.use_empty() || result.hasOneUse() ||

@@ -77,6 +77,62 @@ class Nesting(Hostile):
         self.refuse(["m.textproto", "text format"], path)
 
 
+class Expressions(ZcTest):
+    """Regular expressions of 30,000 brackets, which libstdc++ reads by calling
+    itself; and names of 200,000 characters, in which it searches so."""
+
+    DEEP = "(" * 30_000 + "fc" + ")" * 30_000
+    SAID = [r"'\(+\.\.\.' is not? (a )?regular expression: it has "
+            "60,?002 characters"]
+
+    def setUp(self):
+        super().setUp()
+        self.fixture = Fixture("mlp")
+
+    def compiling(self, *options, model=None, dim=True):
+        return ("compile", model or self.fixture.model, "-o",
+                self.folder / "a.zca", "--loss", "softmax-cross-entropy",
+                *(["--dim", "batch=8"] if dim else []), *options)
+
+    def test_options(self):
+        for option in ("--freeze", "--train", "--no-weight-decay",
+                       "--stop-gradient"):
+            with self.subTest(option=option):
+                self.fails(2, [option, *self.SAID],
+                           *self.compiling(option, self.DEEP))
+        self.fails(2, self.SAID, *self.compiling(
+            "--group", self.DEEP + ":lr=2x"))
+
+    def test_files(self):
+        for option, line, mesh in (("--tp-rules", " tp,-", "tp=2"),
+                                   ("--stages", ": 0", "pp=2")):
+            path = self.folder / "rules"
+            path.write_text(self.DEEP + line + "\n")
+            with self.subTest(option=option):
+                self.fails(1, self.SAID, *self.compiling(
+                    "--mesh", mesh, option, path))
+
+    def test_a_long_action(self):
+        path = self.folder / "order.csv"
+        path.write_text("0F0,0" + "A" * 200_000 + "\n1F0\n")
+        self.fails(2, [r"order\.csv.* '0A+\.\.\.' is no action"],
+                   *self.compiling("--mesh", "pp=2", "--schedule", path))
+
+    def test_long_names(self):
+        name = "w" * 200_000
+        weight = numpy_helper.from_array(np.ones((4, 3), np.float32), name)
+        value = helper.make_tensor_value_info
+        graph = helper.make_graph(
+            [helper.make_node("MatMul", ["x", name], ["y"])], "long",
+            [value("x", TensorProto.FLOAT, [4, 4])],
+            [value("y", TensorProto.FLOAT, [4, 3])], [weight])
+        model = self.folder / "long.onnx"
+        save(helper.make_model(
+            graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9),
+            model)
+        self.zc(*self.compiling("--train", ".*w$", model=model, dim=False))
+
+
 class Growth(Hostile):
 
     def test_functions_that_double(self):
@@ -90,7 +146,7 @@ class Growth(Hostile):
                 f"g{calls} (a) => (b) {{ b = Relu (a) }}\n")
         self.refuse(["more than 1048576 nodes"], self.model(
             "m (float[2, 2] x) => (float[2, 2] y) { y = f.g0 (x) }\n" +
-            functions + last), most=6 << 30)
+            functions + last), most=2 << 30)
 
     def test_dims_without_data(self):
         """An operator that ONNX does not have keeps its checker away."""

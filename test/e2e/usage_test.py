@@ -47,6 +47,14 @@ class Help(ZcTest):
         self.fails(2, ["no command 'frob'"], "help", "frob")
         self.assertRegex(text, r"\bsp\b")
 
+    def test_what_an_artifact_may_do(self):
+        for command in ("run", "eval"):
+            self.assertIn("an artifact is a program", self.zc(command, "--help"))
+
+    def test_plans_are_not_verified_unless_asked(self):
+        self.assertRegex(self.zc("compile", "--help"), r"--verify \S*=on ")
+        self.assertRegex(self.zc("plan", "--help"), r"--verify \S*=off ")
+
     def test_help_of_the_runner(self):
         self.assertIn("train an artifact", self.zc("help", tool="zc-run"))
         self.assertEqual(self.zc("help", "eval", tool="zc-run"),

@@ -68,7 +68,7 @@ void readIr(std::string_view input) {
   static int uses = 0;
   if (uses++ % 256 == 0) {
     mlir::DialectRegistry registry;
-    registerDialects(registry);
+    insertDialects(registry);
     context = std::make_unique<mlir::MLIRContext>(
         registry, mlir::MLIRContext::Threading::DISABLED);
     context->getDiagEngine().registerHandler([](mlir::Diagnostic &) {});

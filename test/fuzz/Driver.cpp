@@ -1,11 +1,11 @@
-// The main program of all targets: replays a corpus, then tries changes of it.
+// The main program of all targets: replays a corpus, then tries changes of it,
+// without a look at what they reach (LibFuzzer.cpp has one).
 //
-//   zc-fuzz TARGET [--runs N] [--seconds S] [--seed N] [--keep DIR]
+//   zc-fuzz TARGET [--runs N] [--seconds S] [--seed N] [--crashes DIR]
 //           [--hang S] [FILE|DIR…]
 //
 // A child process does the work; its parent sees it die or hang and saves the
 // input that it was at.
-#include "test/fuzz/Coverage.h"
 #include "test/fuzz/Fuzz.h"
 #include "test/fuzz/Mutator.h"
 
@@ -18,7 +18,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <sstream>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -43,7 +42,7 @@ constexpr size_t kMostBytes = 1 << 20;
 constexpr rlim_t kMostMemory = rlim_t(8) << 30;
 
 struct Options {
-  std::string target, keep, crashes = ".";
+  std::string target, crashes = ".";
   uint64_t runs = 0, seed = 1;
   double seconds = 0;
   double hang = 20; // seconds of one input; valgrind takes fifty times as long
@@ -99,9 +98,8 @@ public:
     if (inputs.empty())
       inputs.emplace_back();
     mutate();
-    std::printf("%s: %zu inputs replayed, %llu changes tried, %zu kept\n",
-                target.name, given, (unsigned long long)(board.done - given),
-                inputs.size() - std::max<size_t>(given, 1));
+    std::printf("%s: %zu inputs replayed, %llu changes tried\n", target.name,
+                given, (unsigned long long)(board.done - given));
     return 0;
   }
 
@@ -111,31 +109,16 @@ private:
     const auto end =
         Clock::now() + std::chrono::duration<double>(options.seconds);
     for (uint64_t i = 0;
-         options.seconds > 0 ? Clock::now() < end : i < options.runs; ++i) {
-      std::string input = mutator.next(inputs);
-      if (tryOne(input))
-        keep(std::move(input));
-    }
+         options.seconds > 0 ? Clock::now() < end : i < options.runs; ++i)
+      tryOne(mutator.next(inputs));
   }
 
-  /// Whether it led somewhere new.
-  bool tryOne(const std::string &input) {
+  void tryOne(const std::string &input) {
     const size_t size = std::min(input.size(), kMostBytes);
     std::memcpy(board.input, input.data(), size);
     board.size = size;
-    beginCoverage();
     target.run(std::string_view(input).substr(0, size));
     ++board.done;
-    return endCoverage();
-  }
-
-  void keep(std::string input) {
-    if (!options.keep.empty()) {
-      const size_t name = std::hash<std::string>()(input);
-      std::ofstream(options.keep + "/" + std::to_string(name), std::ios::binary)
-          << input;
-    }
-    inputs.push_back(std::move(input));
   }
 
   const Options &options;
@@ -198,7 +181,7 @@ int supervise(const Options &options, const Target &target) {
 int usage() {
   std::fprintf(stderr,
                "usage: zc-fuzz TARGET [--runs N | --seconds S] [--seed N] "
-               "[--keep DIR] [--crashes DIR] [--hang S] [FILE|DIR...]\n"
+               "[--crashes DIR] [--hang S] [FILE|DIR...]\n"
                "targets:");
   for (const Target &target : listTargets())
     std::fprintf(stderr, " %s", target.name);
@@ -207,17 +190,6 @@ int usage() {
 }
 
 } // namespace
-
-static std::string scratchFolder;
-
-const std::string &scratch() { return scratchFolder; }
-
-/// In memory where there is such a place.
-static bool makeScratch() {
-  scratchFolder = ::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
-  scratchFolder += "/zc-fuzz-XXXXXX";
-  return ::mkdtemp(scratchFolder.data()) != nullptr;
-}
 
 static int runMain(int argc, char **argv) {
   Options options;
@@ -232,8 +204,6 @@ static int runMain(int argc, char **argv) {
       options.hang = std::atof(value());
     else if (word == "--seed")
       options.seed = std::strtoull(value(), nullptr, 10);
-    else if (word == "--keep")
-      options.keep = value();
     else if (word == "--crashes")
       options.crashes = value();
     else if (options.target.empty())
@@ -241,13 +211,10 @@ static int runMain(int argc, char **argv) {
     else
       options.paths.push_back(word);
   }
+  scratch(); // of the parent, which removes it
   for (const Target &target : listTargets())
-    if (options.target == target.name && makeScratch()) {
-      int code = supervise(options, target);
-      std::error_code ignored;
-      fs::remove_all(scratchFolder, ignored);
-      return code;
-    }
+    if (options.target == target.name)
+      return supervise(options, target);
   return usage();
 }
 

@@ -131,7 +131,8 @@ static int compareWith(ModuleOp one, ModuleOp module) {
     llvm::outs() << "rounding explains "
                  << llvm::format("%.3g", comparison->rounding) << "\n";
   if (comparison->noisy > 0)
-    llvm::outs() << comparison->noisy << " more are noise\n";
+    llvm::outs() << comparison->noisy << " more are noise"
+                 << (comparison->isMostlyNoise() ? ", too many\n" : "\n");
   for (const Difference &each : comparison->beyond)
     llvm::outs() << "differs: " << each.name << " by "
                  << llvm::format("%.3g", each.error) << "\n";
@@ -139,7 +140,10 @@ static int compareWith(ModuleOp one, ModuleOp module) {
     llvm::outs() << "differs: " << each.name << " by "
                  << llvm::format("%.3g", each.error)
                  << ", which may be rounding\n";
-  return comparison->beyond.empty() && comparison->doubtful.empty() ? 0 : 1;
+  return comparison->beyond.empty() && comparison->doubtful.empty() &&
+                 !comparison->isMostlyNoise()
+             ? 0
+             : 1;
 }
 
 int main(int argc, char **argv) {

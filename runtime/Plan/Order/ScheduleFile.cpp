@@ -43,9 +43,11 @@ std::string trim(const std::string &text) {
 /// Reads one action into `cells`; those that move something are left out.
 Status addAction(const std::string &text, std::vector<Cell> &cells) {
   static const std::regex pattern(R"(^(\d{1,7})([A-Z_]+)(\d{0,7})$)");
+  constexpr size_t kLongest = 64; // std::regex calls itself for each character
   std::smatch match;
-  if (!std::regex_match(text, match, pattern))
-    return bad("'", text,
+  if (text.size() > kLongest || !std::regex_match(text, match, pattern))
+    return bad("'", text.substr(0, kLongest),
+               text.size() > kLongest ? "..." : "",
                "' is no action; expected a stage, F, B, I or W, and "
                "a micro-batch, as in 0F1");
   const std::string kind = match[2];

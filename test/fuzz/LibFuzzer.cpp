@@ -1,0 +1,102 @@
+// Targets as libFuzzer wants them, in the preset `fuzz`:
+//
+//   zc-fuzz TARGET [OPTIONS OF LIBFUZZER] [FOR NEW INPUTS] [FILE|DIR…]
+#include "test/fuzz/Fuzz.h"
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+
+// An allocation beyond this is a finding, as a crash is. Libraries that are not
+// built with AddressSanitizer confuse its look into containers. Most of what
+// readers allocate is small: little of what is freed is kept, which costs as
+// much time as the readers themselves.
+extern "C" const char *__asan_default_options() {
+  return "max_allocation_size_mb=1024:detect_leaks=0:quarantine_size_mb=16:"
+         "detect_container_overflow=0:malloc_context_size=8";
+}
+
+namespace zc::fuzz {
+namespace {
+
+Target chosen;
+std::vector<std::string> words; // of the command line
+std::vector<char *> pointers;
+
+/// For processes that libFuzzer starts with its own options alone.
+constexpr const char *kVariable = "ZC_FUZZ_TARGET";
+
+[[noreturn]] void refuse() {
+  std::fprintf(stderr, "usage: zc-fuzz TARGET [OPTIONS OF LIBFUZZER] "
+                       "[FILE|DIR...]\ntargets:");
+  for (const Target &target : listTargets())
+    std::fprintf(stderr, " %s", target.name);
+  std::fprintf(stderr, "\n");
+  std::exit(2);
+}
+
+bool choose(const char *name) {
+  for (Target &target : listTargets())
+    if (name && std::strcmp(name, target.name) == 0) {
+      chosen = std::move(target);
+      ::setenv(kVariable, name, 1);
+      return true;
+    }
+  return false;
+}
+
+void writeWords(const std::string &path) {
+  std::ofstream file(path);
+  char code[8];
+  for (const std::string &word : chosen.words) {
+    file << '"';
+    for (char byte : word) {
+      std::snprintf(code, sizeof(code), "\\x%02x", unsigned(uint8_t(byte)));
+      file << code;
+    }
+    file << "\"\n";
+  }
+}
+
+void addSeeds() {
+  std::string paths;
+  int count = 0;
+  for (const std::string &seed :
+       chosen.seeds ? chosen.seeds() : std::vector<std::string>()) {
+    const std::string path = scratch() + "/seed-" + std::to_string(count++);
+    std::ofstream(path, std::ios::binary) << seed;
+    paths += (paths.empty() ? "" : ",") + path;
+  }
+  if (count > 0)
+    words.push_back("-seed_inputs=" + paths);
+}
+
+} // namespace
+} // namespace zc::fuzz
+
+extern "C" int LLVMFuzzerInitialize(int *argc, char ***argv) {
+  using namespace zc::fuzz;
+  words.assign(*argv, *argv + *argc);
+  if (*argc > 1 && choose((*argv)[1]))
+    words.erase(words.begin() + 1);
+  else if (!choose(std::getenv(kVariable)))
+    refuse();
+  if (!chosen.words.empty()) {
+    writeWords(scratch() + "/words");
+    words.push_back("-dict=" + scratch() + "/words");
+  }
+  addSeeds();
+  for (std::string &word : words)
+    pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  *argc = int(words.size());
+  *argv = pointers.data();
+  return 0;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+  zc::fuzz::chosen.run({reinterpret_cast<const char *>(bytes), size});
+  return 0;
+}
