@@ -11,6 +11,7 @@
 // second keeps all tokens of one value a product.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Train/ExpertOps.h"
 #include "dialects/Train/Float8Ops.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/Tokens.h"
@@ -251,6 +252,14 @@ private:
     return isa<ShardableOpInterface>(use.getOwner()) && readsAll(use, tokens);
   }
 
+  static SmallVector<OpOperand *> readsOf(Value value, TokenDims &tokens) {
+    SmallVector<OpOperand *> reads;
+    for (OpOperand &use : value.getUses())
+      if (isRead(use, tokens))
+        reads.push_back(&use);
+    return reads;
+  }
+
   /// Whether an op makes a parameter's gradient.
   static bool makesGradient(Operation *op) {
     return op->hasAttr(kGradientsAttr) && isa<ReduceOp>(op);
@@ -263,10 +272,12 @@ private:
     for (int64_t dim = 0; dim < rank; ++dim)
       if (tokens.isMarked({undivided(value), dim}))
         layout.dims[dim] = Axes(ArrayRef(axes).drop_back());
+    if (!isKept && !keeps)
+      for (OpOperand *use : readsOf(value, tokens))
+        moveAgain(use->getOwner());
     SmallVector<OpOperand *> forwards, backwards;
-    for (OpOperand &use : value.getUses())
-      if (isRead(use, tokens))
-        (isForward(use.getOwner()) ? forwards : backwards).push_back(&use);
+    for (OpOperand *use : readsOf(value, tokens))
+      (isForward(use->getOwner()) ? forwards : backwards).push_back(use);
     // Each rank sums up gathered rows itself: a bias needs no all-reduce.
     if (!backwards.empty())
       for (OpOperand &use : value.getUses())
@@ -281,6 +292,34 @@ private:
       moveToReaders(use->getOwner());
     gatherFor(forwards, value, layout, "forward");
     gatherFor(backwards, value, layout, "backward");
+  }
+
+  /// Whether an op gives elements another place, or several: rows of tokens for
+  /// their experts.
+  static bool movesElements(Operation *op) {
+    return isa<BroadcastOp, ConvertOp, ExchangeRowsOp, GatherOp, ReshapeOp,
+               TransposeOp>(op);
+  }
+
+  /// The backward moves elements again that the forward has moved, for readers
+  /// of its own: rows of experts, of which a token has several, would be kept.
+  void moveAgain(Operation *op) {
+    if (!isForward(op) || !movesElements(op))
+      return;
+    for (Operation *user : llvm::to_vector(op->getUsers()))
+      moveAgain(user);
+    Operation *first = nullptr;
+    for (Operation *user : op->getUsers())
+      if (!isForward(user) && (!first || user->isBeforeInBlock(first)))
+        first = user;
+    if (!first)
+      return;
+    OpBuilder builder(first);
+    Operation *again = builder.clone(*op);
+    op->getResult(0).replaceUsesWithIf(
+        again->getResult(0), [&](OpOperand &use) {
+          return use.getOwner() != again && !isForward(use.getOwner());
+        });
   }
 
   /// Moves what the backward alone reads, but stands among the ops of the

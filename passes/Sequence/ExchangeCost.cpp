@@ -102,7 +102,7 @@ bool prefersHeads(Operation *op, const AttentionParts &parts, bool comesApart) {
   auto type = cast<RankedTensorType>(op->getOperand(0).getType());
   if (type.getDimSize(kHeads) % (parts.tokens * parts.heads) != 0)
     return false;
-  if (!hasKeysOfQueries(op) || (hasMaskOfQueries(op) && !comesApart))
+  if (!(comesApart ? hasKeysOfQueries(op) : canGoRound(op)))
     return true;
   const ExchangeSeconds seconds = estimateExchange(op, parts, comesApart);
   return seconds.heads <= seconds.ring;

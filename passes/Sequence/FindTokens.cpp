@@ -9,6 +9,7 @@
 #include "passes/Sequence/Passes.h"
 #include "passes/Sequence/TokenDims.h"
 #include "passes/Sequence/TokenInputs.h"
+#include "passes/Sequence/TokenMixing.h"
 #include "passes/Sharding/ExchangedDims.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -20,41 +21,6 @@ namespace zc {
 #include "passes/Sequence/Passes.h.inc"
 
 namespace {
-
-/// The tokens that a node reads for itself. A recurrence takes each alone; a
-/// running sum is made of shifted ones, as often as tokens double.
-class TokenReads {
-public:
-  /// In a dim of `parts` elements, these are the edges of ranks' blocks.
-  explicit TokenReads(int64_t parts = 0) : parts(parts) {}
-
-  /// Whether the node is one of these. Masks and positions, which are integers,
-  /// are whole on every rank at no cost.
-  bool add(OpOperand &use, TokenDims &dims) {
-    auto type = cast<RankedTensorType>(use.get().getType());
-    Operation *op = use.getOwner();
-    if (!isa<FloatType>(type.getElementType()) || !isa<SplitOp, SliceOp>(op))
-      return false;
-    for (int64_t dim = 0; dim < type.getRank(); ++dim)
-      if (dims.isMarked({use.get(), dim}) && type.getDimSize(dim) != parts)
-        return addPieces(op, dim, type.getDimSize(dim));
-    return false;
-  }
-
-private:
-  bool addPieces(Operation *op, int64_t dim, int64_t tokens) {
-    auto piece = cast<RankedTensorType>(op->getResult(0).getType());
-    if (piece.getDimSize(dim) == 1)
-      alone += op->getNumResults();
-    else
-      ++shifted;
-    return tokens > 2 &&
-           (alone >= tokens ||
-            shifted >= std::max<int64_t>(3, llvm::Log2_64_Ceil(tokens)));
-  }
-
-  int64_t parts, alone = 0, shifted = 0;
-};
 
 struct FindTokens : public impl::FindTokensPassBase<FindTokens> {
   using FindTokensPassBase::FindTokensPassBase;
@@ -168,24 +134,17 @@ private:
 
   /// An error for each node that mixes tokens, or reads them in their order.
   LogicalResult refuseMixing(func::FuncOp program, TokenDims &tokens) {
-    DenseSet<Location> refused; // a node once, not its gradients too
-    DenseMap<Location, TokenReads> reads;
-    for (OpOperand *use : tokens.getGathers()) {
-      Operation *op = use->getOwner();
-      bool oneByOne = reads.try_emplace(op->getLoc(), TokenReads(parts))
-                          .first->second.add(*use, tokens);
-      if (!(oneByOne || isa<ImageOpInterface>(op)) ||
-          !refused.insert(op->getLoc()).second)
-        continue;
-      auto error = op->emitError(oneByOne ? "computes tokens one after another"
-                                          : "mixes tokens");
+    const SmallVector<TokenMixing> found = findMixing(tokens, parts);
+    for (const TokenMixing &each : found) {
+      auto error = each.use->getOwner()->emitError(
+          each.oneByOne ? "computes tokens one after another" : "mixes tokens");
       error << ", which '" << axis << "' divides among " << parts.getValue()
             << " ranks; leave the axis at 1";
-      const std::string names = findSources(program, *use, tokens);
+      const std::string names = findSources(program, *each.use, tokens);
       if (!names.empty())
         error << ", or keep whole what it reads: " << names;
     }
-    return success(refused.empty());
+    return success(found.empty());
   }
 
   /// "--token-dim INPUT=none" for each input whose tokens an op reads, if
@@ -221,10 +180,11 @@ private:
   StringRef getMode(Operation *op, bool dividesKeys) {
     if (!dividesKeys)
       return "whole";
-    const bool ordered = isOrdered(getOperation());
-    if (attention == "gather" || (attention == "auto" && !canGoRound(op)))
-      return ordered ? "gather=zigzag" : "gather";
-    return ordered ? "ring=zigzag" : "ring";
+    if (isOrdered(getOperation()))
+      return attention == "gather" ? "gather=zigzag" : "ring=zigzag";
+    return attention == "gather" || (attention == "auto" && !canGoRound(op))
+               ? "gather"
+               : "ring";
   }
 
   /// Whether ranks have parts of the keys. Those of an input that is whole they

@@ -3,8 +3,8 @@
 // A query that sees no key gets what the softmax makes of the numbers that hide
 // its keys. Where scores are lost in them, the keys of the largest count alike
 // and others not: the sum of two masks of -3.4e38 is minus infinity where both
-// hide. But where scores are not lost in -1e9, keys count by them, too, which a
-// block's log sum exp does not say.
+// hide. But where scores are not lost in -1e4, keys count by them, too, which a
+// block's log sum exp does not say: such masks are levelled (LevelMasks.cpp).
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Sequence/MaskNumbers.h"
@@ -47,7 +47,7 @@ public:
     Operation *op = value.getDefiningOp();
     if (!op)
       return {};
-    if (isa<BroadcastOp, ReshapeOp, TransposeOp, SliceOp>(op))
+    if (isa<BroadcastOp, GatherOp, ReshapeOp, TransposeOp, SliceOp>(op))
       return read(op->getOperand(0), depth - 1);
     if (auto convert = dyn_cast<ConvertOp>(op))
       return readConvert(convert, depth);
@@ -171,9 +171,9 @@ std::optional<MaskNumbers> findMaskNumbers(Value mask) {
   return Reader::read(mask);
 }
 
-bool hidesAlike(AttentionOp attention) {
-  const Numbers numbers = findMaskNumbers(attention.getMask());
-  if (!numbers || !attention.getCausal())
+bool hidesAlike(Operation *attention) {
+  const Numbers numbers = findMaskNumbers(getMask(attention));
+  if (!numbers || !attention->hasAttr("causal"))
     return numbers && numbers->isFar();
   // Keys after a query never count.
   const std::optional<double> hidden = numbers->findHidden();

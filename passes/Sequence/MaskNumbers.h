@@ -29,9 +29,10 @@ struct MaskNumbers {
 /// nothing of others.
 std::optional<MaskNumbers> findMaskNumbers(mlir::Value mask);
 
-/// Whether blocks of keys add up to all of them under an attention's mask: of a
-/// query that sees no key, those hidden by the largest number count alike.
-bool hidesAlike(train::AttentionOp attention);
+/// Whether blocks of keys add up to all of them under the mask of an attention,
+/// or of its gradient: of a query that sees no key, those hidden by the largest
+/// number count alike.
+bool hidesAlike(mlir::Operation *attention);
 
 } // namespace zc
 

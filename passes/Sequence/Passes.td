@@ -126,11 +126,15 @@ def OrderTokensPass : Pass<"zc-order-tokens", "::mlir::ModuleOp"> {
     gets chunks r and 2 `parts` - 1 - r, of 2 `parts` chunks of the tokens: tokens
     change places where they and their positions come in, and back where they go
     out, but in outputs that the host puts together: there `train.token_order` says
-    that it puts them back. Only if nobody but causal attention sees the order of the tokens; on the
-    programs that gradients are built from. If a ring is asked for (not by
+    that it puts them back. So they do for ops that read tokens in their order
+    (a shifted slice, rows of experts), which want them whole anyway; where tokens
+    are looked up by their numbers, only if zigzag is asked for. Integers that are
+    computed from integers stay in order up to who reads them. On the programs that
+    gradients are built from. If a ring is asked for (not by
     `auto`), a causal mask that is joined with a mask of keys, as of padded
-    samples, is taken apart before, also where tokens stay in order; a mask under
-    which blocks of keys do not add up is an error.
+    samples, is taken apart before, also where tokens stay in order. A mask under
+    which blocks of keys may not add up loses what all keys of a query have in
+    common.
 
     ```mlir
     %0 = train.gather %table, %ids {dim = 0 : i64} : (...) -> tensor<4x8x16xf32>
@@ -159,7 +163,8 @@ def SeparateRowsPass : Pass<"zc-separate-rows", "::mlir::ModuleOp"> {
     In rows [samples tokens, ..] only the samples could be divided. Ops on such
     rows are done on [samples, tokens, ..] instead: elementwise ones, broadcasts,
     sums, and products by one matrix, which then have rows of several dims until
-    --zc-join-rows.
+    --zc-join-rows. Rows that several experts made of a token are [samples, tokens,
+    experts, ..] where a reshape tells a token's apart.
 
     ```mlir
     %0 = train.reshape %x : (tensor<4x32x8xf32>) -> tensor<128x8xf32>

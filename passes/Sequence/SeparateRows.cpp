@@ -65,21 +65,24 @@ private:
 
   void visit(Operation *op);
   void visitReshape(ReshapeOp op);
+  bool takesTokensApart(ReshapeOp op) const;
   template <typename Op> bool visitMatmul(Op op);
   template <typename Op> bool visitReduce(Op op, Twin input);
   bool visitRows(Operation *op, int64_t tokens);
   std::optional<Value> findTwin(Operation *op, Value value, int64_t tokens);
   void replaceWhole(Operation *op, Operation *made);
 
-  /// Whether samples are dim 0: a weight's gradient may have as many rows.
-  bool countsSamples(Value value) const {
+  /// Whether samples are dim 0, of `rows` rows each: a weight's gradient may
+  /// have as many rows.
+  bool countsSamples(Value value, int64_t rows = 1) const {
     auto found = dims.places.find(value);
-    return found != dims.places.end() && found->second == SampleDim{0, 1};
+    return found != dims.places.end() && found->second == SampleDim{0, rows};
   }
 
   func::FuncOp program;
   SampleDims dims;
   int64_t samples;
+  int64_t lastTokens = 1; // of a sample, where samples and tokens were merged
   DenseMap<Value, Twin> twins;
 };
 
@@ -91,6 +94,21 @@ static int64_t sizeBehindSamples(ArrayRef<int64_t> shape) {
   auto found =
       llvm::find_if(shape.drop_front(), [](int64_t size) { return size != 1; });
   return found == shape.end() ? 1 : *found;
+}
+
+/// Whether rows are several of each token, of its experts, and a dim of their
+/// own in the result, behind as many tokens as samples had before.
+bool RowSeparator::takesTokensApart(ReshapeOp op) const {
+  ArrayRef<int64_t> from = shapeOfType(op.getInput());
+  ArrayRef<int64_t> to = shapeOfType(op.getResult());
+  if (lastTokens == 1 || to.size() < 2 || to[1] == 1 ||
+      to[0] != samples * lastTokens)
+    return false;
+  // Rows of experts' rooms are a sample's.
+  if (from.size() > 1 && from[0] == samples)
+    return from[1] == lastTokens * to[1] && countsSamples(op.getInput());
+  return from[0] == to[0] * to[1] &&
+         countsSamples(op.getInput(), from[0] / samples);
 }
 
 /// A reshape may merge samples and tokens, keep them merged or take them apart.
@@ -109,12 +127,17 @@ void RowSeparator::visitReshape(ReshapeOp op) {
         twin->tokens};
     return;
   }
-  if (from.size() < 2 || to.empty() || from[0] != samples ||
-      !countsSamples(op.getInput()))
+  if (from.empty() || to.empty())
     return;
-  const int64_t tokens = sizeBehindSamples(from);
-  if (tokens == 1 || to[0] != samples * tokens)
-    return;
+  int64_t tokens = lastTokens;
+  if (!takesTokensApart(op)) {
+    tokens =
+        from.size() < 2 || from[0] != samples ? 1 : sizeBehindSamples(from);
+    if (tokens == 1 || to[0] != samples * tokens ||
+        !countsSamples(op.getInput()))
+      return;
+    lastTokens = tokens;
+  }
   auto type = cast<RankedTensorType>(separated(op.getType(), tokens));
   twins[op.getResult()] = {
       reshape(builder, op.getLoc(), op.getInput(), type.getShape()), tokens};
@@ -185,6 +208,17 @@ std::optional<Value> RowSeparator::findTwin(Operation *op, Value value,
       dims.push_back(dim + 1);
     return train::broadcast(builder, broadcast.getLoc(), broadcast.getInput(),
                             type.getShape(), dims);
+  }
+  if (broadcast && broadcast.getDims().front() == 0 &&
+      shapeOfType(broadcast.getInput())[0] == samples * tokens) {
+    std::optional<Value> input = findTwin(op, broadcast.getInput(), tokens);
+    SmallVector<int64_t> dims = {0};
+    for (int64_t dim : broadcast.getDims())
+      dims.push_back(dim + 1);
+    return input
+               ? std::optional(train::broadcast(builder, broadcast.getLoc(),
+                                                *input, type.getShape(), dims))
+               : std::nullopt;
   }
   // Constants fold; others are divided by samples alone.
   return reshape(builder, op->getLoc(), value, type.getShape());

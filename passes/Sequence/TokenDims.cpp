@@ -3,6 +3,7 @@
 
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/Tokens.h"
+#include "passes/Sequence/MaskNumbers.h"
 #include "passes/Sequence/Passes.h"
 #include "passes/Sharding/Layout.h"
 
@@ -35,7 +36,9 @@ bool hasKeysOfQueries(Operation *op) {
 }
 
 bool canGoRound(Operation *op) {
-  return hasKeysOfQueries(op) && !hasMaskOfQueries(op);
+  const bool needsRows =
+      getMask(op) && op->hasAttr("causal") && !hidesAlike(op);
+  return hasKeysOfQueries(op) && !hasMaskOfQueries(op) && !needsRows;
 }
 
 bool isOrdered(ModuleOp module) {

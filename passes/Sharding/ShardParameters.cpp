@@ -18,6 +18,7 @@
 #include "passes/Sharding/PadStates.h"
 #include "passes/Sharding/Passes.h"
 #include "passes/Sharding/SharedHeads.h"
+#include "passes/Sharding/WholeNotes.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
@@ -98,6 +99,8 @@ struct ShardParameters : public impl::ShardParametersPassBase<ShardParameters> {
       divideByCost();
     settleBlockedDims();
     settleSharedHeads();
+    if (automatic)
+      llvm::append_range(notes, whole.write(axis, mesh.getSizes()[number]));
     if (failed(decided))
       return signalPassFailure();
     write();
@@ -193,13 +196,21 @@ private:
   void reorderBlockedDims() {
     int64_t ranks = mesh.getSizes()[number];
     for (SmallVector<BlockedDim> &forms : findBlockedDims(program)) {
-      if (llvm::any_of(forms.front().sizes,
+      if (hasSeparateBlocks(forms.front()) ||
+          llvm::any_of(forms.front().sizes,
                        [&](int64_t size) { return size % ranks != 0; }))
         continue;
       for (BlockedDim &form : forms)
         reorderBlocks(form, ranks);
       blocked.push_back(std::move(forms));
     }
+  }
+
+  /// Whether its blocks are computed by themselves, for heads' sake.
+  bool hasSeparateBlocks(const BlockedDim &dim) {
+    return llvm::any_of(dim.states, [&](const DimOf &each) {
+      return separated.contains(findState(each.value));
+    });
   }
 
   /// Keeps the order of what is divided indeed.
@@ -247,6 +258,11 @@ private:
       if (auto found = repeatHeads(each, mesh.getSizes()[number]);
           !found.empty())
         shared.push_back({each, std::move(found)});
+    for (auto &[each, heads] : shared)
+      for (const SharedHeads &one : heads)
+        for (Value source : one.sources)
+          if (!one.blocks.empty())
+            separated.insert(findSourceState(source));
   }
 
   /// Keeps what is repeated where heads are divided indeed.
@@ -254,10 +270,18 @@ private:
     for (auto &[each, heads] : shared) {
       SmallVector<DimClass> found = findDimClasses(each);
       for (const SharedHeads &one : heads)
-        if (!isDivided(found, {one.repeated->getResult(0), one.dim}))
+        if (isDivided(found, {one.repeated->getResult(0), one.dim}))
+          noteRepeated(one);
+        else
           restoreHeads(one);
       eraseDeadOps(each);
     }
+  }
+
+  void noteRepeated(const SharedHeads &heads) {
+    for (Value source : heads.sources)
+      if (StateOp state = findSourceState(source))
+        whole.repeatHeads(heads.heads, state.getSymName());
   }
 
   /// Whether a parameter of the class of a dim is divided.
@@ -444,11 +468,7 @@ private:
         divideAll(*each, number,
                   [&](StateOp state) { return explain(*each, state, ranks); });
     for (auto &[size, each] : left)
-      if (auto names = namesOf(*each, /*whole=*/true); !names.empty())
-        notes.push_back(axis + " leaves " + llvm::join(names, ", ") +
-                        " whole: " + std::to_string(size) +
-                        " does not divide among " + std::to_string(ranks) +
-                        " ranks");
+      whole.leave(size, namesOf(*each, /*whole=*/true));
   }
 
   using Scored = std::pair<double, DimClass *>;
@@ -557,6 +577,8 @@ private:
   SmallVector<DimClass> classes;
   SmallVector<SmallVector<BlockedDim>> blocked; // of each, by program
   SmallVector<std::pair<func::FuncOp, SmallVector<SharedHeads>>> shared;
+  DenseSet<Operation *> separated; // states whose blocks are
+  WholeNotes whole;
   llvm::MapVector<Operation *, Layout> layouts; // of states
   SmallVector<std::string> notes;
 };

@@ -35,6 +35,20 @@ public:
     return repeated(value);
   }
 
+  /// A block on the way that is cut out of others, or none.
+  std::optional<DimOf> findCut(Value value, int64_t dim) {
+    dims[value] = dim;
+    findOps();
+    for (Operation *op = reader->getPrevNode(); op; op = op->getPrevNode())
+      for (Value each : op->getResults())
+        if (auto place = dims.find(each);
+            place != dims.end() && isCutBlock({each, place->second}))
+          return DimOf{each, place->second};
+    return std::nullopt;
+  }
+
+  ArrayRef<Value> getSources() const { return sources; }
+
 private:
   /// The ops that are repeated, the last one first.
   void findOps() {
@@ -116,8 +130,10 @@ private:
 
   Value repeated(Value value) {
     Value &found = known[value];
-    if (!found)
+    if (!found) {
       found = copyBlocks(value, dims.at(value));
+      sources.push_back(value);
+    }
     return found;
   }
 
@@ -153,6 +169,7 @@ private:
   DenseMap<Value, int64_t> dims; // of what has blocks
   SmallVector<Operation *> ops;  // that are repeated, the last one first
   DenseMap<Value, Value> known;  // repeated
+  SmallVector<Value> sources;    // whose blocks are copied
 };
 
 /// Where a reshape merges heads with their copies.
@@ -191,37 +208,53 @@ static std::optional<Merge> findMerge(ReshapeOp op, int64_t parts) {
   return std::nullopt;
 }
 
-/// The reshape of heads that are repeated to divide by `parts`; null where no
-/// broadcast makes their copies.
-static ReshapeOp repeatMerged(ReshapeOp op, const Merge &merge, int64_t parts) {
+/// Computes by themselves the heads that one product makes with others.
+static SeparateBlocks separateHeads(BroadcastOp copies, int64_t heads,
+                                    int64_t dim) {
+  auto cut =
+      BlockRepeater(heads, heads, copies).findCut(copies.getInput(), dim);
+  return cut ? separateBlocks(*cut) : SeparateBlocks();
+}
+
+/// Repeats heads to divide by `parts`; nothing where no broadcast makes their
+/// copies.
+static std::optional<SharedHeads> repeatMerged(ReshapeOp op, const Merge &merge,
+                                               int64_t parts) {
   auto copies = op.getInput().getDefiningOp<BroadcastOp>();
   if (!copies)
-    return nullptr;
+    return std::nullopt;
   ArrayRef<int64_t> places = copies.getDims();
   const auto *place = llvm::find(places, merge.heads);
   if (place == places.end())
-    return nullptr;
+    return std::nullopt;
   const int64_t dim = place - places.begin();
   SmallVector<int64_t> shape(shapeOfValue(op.getInput()));
   const int64_t heads = shape[merge.heads], count = std::lcm(heads, parts);
   if (shapeOfValue(copies.getInput())[dim] != heads)
-    return nullptr; // one head
-  Value repeated =
-      BlockRepeater(heads, count, copies).repeat(copies.getInput(), dim);
+    return std::nullopt; // one head
+  SeparateBlocks blocks = separateHeads(copies, heads, dim);
+  BlockRepeater repeater(heads, count, copies);
+  Value repeated = repeater.repeat(copies.getInput(), dim);
   OpBuilder builder(op);
   shape[merge.copies] /= count / heads;
   shape[merge.heads] = count;
   Value fewer = broadcast(builder, copies.getLoc(), repeated, shape, places);
-  return ReshapeOp::create(builder, op.getLoc(), op.getType(), fewer);
+  auto made = ReshapeOp::create(builder, op.getLoc(), op.getType(), fewer);
+  return SharedHeads{op,
+                     made,
+                     merge.queries,
+                     heads,
+                     SmallVector<Value>(repeater.getSources()),
+                     std::move(blocks)};
 }
 
 SmallVector<SharedHeads> repeatHeads(func::FuncOp program, int64_t parts) {
   SmallVector<SharedHeads> all;
   for (auto op : llvm::to_vector(program.getOps<ReshapeOp>()))
     if (std::optional<Merge> merge = findMerge(op, parts))
-      if (ReshapeOp made = repeatMerged(op, *merge, parts)) {
-        op.replaceAllUsesWith(made.getResult());
-        all.push_back({op, made, merge->queries});
+      if (std::optional<SharedHeads> made = repeatMerged(op, *merge, parts)) {
+        op.replaceAllUsesWith(made->repeated.getResult());
+        all.push_back(std::move(*made));
       }
   return all;
 }
@@ -246,13 +279,17 @@ bool repeatsHeads(GatherOp op) {
   return true;
 }
 
+StateOp findSourceState(Value source) {
+  while (movesElements(source.getDefiningOp()) ||
+         source.getDefiningOp<SliceOp>())
+    source = source.getDefiningOp()->getOperand(0);
+  return isa<BlockArgument>(source) ? findState(source) : StateOp();
+}
+
 static bool repeatsParameter(GatherOp op) {
   if (!repeatsHeads(op))
     return false;
-  Value table = op.getTable();
-  while (movesElements(table.getDefiningOp()))
-    table = table.getDefiningOp()->getOperand(0);
-  StateOp state = isa<BlockArgument>(table) ? findState(table) : StateOp();
+  StateOp state = findSourceState(op.getTable());
   return state && (state.getKind() == kParameter || state.getKind() == kCopy);
 }
 
@@ -287,6 +324,7 @@ void repeatHeadsAgain(func::FuncOp program) {
 void restoreHeads(const SharedHeads &heads) {
   ReshapeOp repeated = heads.repeated, asGiven = heads.asGiven;
   repeated.replaceAllUsesWith(asGiven.getResult());
+  restoreBlocks(heads.blocks);
 }
 
 } // namespace zc

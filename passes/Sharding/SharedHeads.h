@@ -12,6 +12,7 @@
 
 #include "dialects/Train/TrainDialect.h"
 #include "passes/Sharding/DimClasses.h"
+#include "passes/Sharding/SeparateBlocks.h"
 
 namespace zc {
 
@@ -21,16 +22,23 @@ struct SharedHeads {
   train::ReshapeOp asGiven;  // has no readers while the other one has
   train::ReshapeOp repeated; // of [.., m heads, fewer copies, ..]
   int64_t dim;               // the results' dim of the queries' heads
+  int64_t heads;             // as given
+  llvm::SmallVector<mlir::Value> sources; // whose blocks are copied
+  SeparateBlocks blocks;                  // that were computed together before
 };
 
 /// Repeats all heads of a program that `parts` ranks do not divide, but the
 /// queries' heads, as often as they must be to divide: m is the least multiple
 /// of both numbers. Ops that compute each head by itself, and for no other
 /// reader, compute the repeated ones, from the parameters on where heads begin
-/// with them. The ops that they replace stay, for restoreHeads; after that
+/// with them; blocks that one product makes with others by themselves. The ops
+/// that they replace stay, for restoreHeads; after that
 /// eraseDeadOps is to follow.
 llvm::SmallVector<SharedHeads> repeatHeads(mlir::func::FuncOp program,
                                            int64_t parts);
+
+/// The parameter whose blocks are copied, or a part of it; null: there is none.
+train::StateOp findSourceState(mlir::Value source);
 
 /// Takes it back.
 void restoreHeads(const SharedHeads &heads);

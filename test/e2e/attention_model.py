@@ -9,7 +9,8 @@ TOKENS, WIDTH = 16, 12
 
 def make_attention(path, mask="causal", dropout=False, tail=(),
                    tokens_first=False, drops_weights=False, bias="",
-                   memory=0, joins_heads=False, convolutions=()):
+                   memory=0, joins_heads=False, convolutions=(), counts=False,
+                   fused=False):
     """Attention of two heads, 6 wide, between two layers; tail: the nodes from
     "last" to "y", or none. Masks: causal; window: a query sees itself and three
     before it; padding: of keys, by finite numbers, of one sample all; padded:
@@ -17,7 +18,10 @@ def make_attention(path, mask="causal", dropout=False, tail=(),
     as transformers exports it; padded-infinite: by minus infinity; padded-near:
     by -1e9; padded-far: by -1e38, finite in bf16, too; padded-queries: where
     "seen" is 0, queries see no key, either; padded-sum, padded-sum-infinite,
-    padded-sum-far: by the sum of two masks, as older transformers do; none.
+    padded-sum-far: by the sum of two masks, as older transformers do; fed: what an
+    input "given" [8, 1, TOKENS, TOKENS] says; fed-keys: [8, TOKENS]; fed-seen:
+    finite numbers where it is false; none. counts: positions are a running sum of
+    "seen", as OPT's. fused: one Attention op, causal besides.
     tokens_first: x is [tokens, samples, width]. drops_weights: dropout behind
     the softmax. bias: added to scores; "learned": by distances, as T5's;
     "slopes": a head's times the distance, not trained, as ALiBi's. memory: keys
@@ -50,7 +54,8 @@ def make_attention(path, mask="causal", dropout=False, tail=(),
                 distances).astype(np.float32),
         heads_in=np.array([16, TOKENS, 6]), keys_in=np.array([16, 6, keys]),
         values_in=np.array([16, keys, 6]), heads_out=np.array([8, 2, TOKENS, 6]),
-        ratio=np.float32(0.3), training=np.array(True),
+        ratio=np.float32(0.3), training=np.array(True), one=np.array(1),
+        places=draw.normal(size=(TOKENS + 2, WIDTH)).astype(np.float32),
         gates=draw.normal(size=(1, 4 * WIDTH, WIDTH)).astype(np.float32))
     drop = ["ratio", "training"]
     nodes = ([("Transpose", ["x"], "turned", {"perm": [1, 0, 2]})]
@@ -66,6 +71,13 @@ def make_attention(path, mask="causal", dropout=False, tail=(),
                   ("Transpose", [f"c{i}_out"], f"c{i}_back",
                    {"perm": [0, 2, 1]})]
         begin = f"c{i}_back"
+    if counts:
+        nodes += [("CumSum", ["seen", "dim"], "sums"),
+                  ("Mul", ["sums", "seen"], "seen_sums"),
+                  ("Add", ["seen_sums", "one"], "positions"),
+                  ("Gather", ["places", "positions"], "places_of"),
+                  ("Add", [begin, "places_of"], "placed")]
+        begin = "placed"
     nodes += [("MatMul", [begin, "w0"], "h0"),
               ("Dropout", ["h0", *drop], "h1")]
     for i, name in enumerate("qkv"):
@@ -100,7 +112,15 @@ def make_attention(path, mask="causal", dropout=False, tail=(),
                     if "queries" in mask else
                     [("And", ["earlier", "kept_keys"], "shown"),
                      ("Where", ["shown", "zero", "lowest"], "padding")])]
-    added = {"": "padding" if mask.startswith("padded") else "mask",
+    if mask.startswith("fed"):
+        arrays.update(of_keys=np.array([8, 1, 1, TOKENS]), zero=np.float32(0),
+                      lowest=np.finfo(np.float32).min)
+        nodes += [{"fed": ("Identity", ["given"], "padding"),
+                   "fed-keys": ("Reshape", ["given", "of_keys"], "padding"),
+                   "fed-seen": ("Where", ["given", "zero", "lowest"],
+                                "padding")}[mask]]
+    is_computed = mask.startswith(("padded", "fed"))
+    added = {"": "padding" if is_computed else "mask",
              "learned": "bias", "slopes": "slopes"}[bias]
     nodes += [("Gather", ["table", "buckets"], "biases", {"axis": 0}),
               ("Transpose", ["biases"], "bias", {"perm": [2, 0, 1]}),
@@ -111,7 +131,15 @@ def make_attention(path, mask="causal", dropout=False, tail=(),
               ("MatMul", ["p1", "v"], "a" if joins_heads else "a0"),
               ("Reshape", ["a", "heads_out"], "a0"),
               ("Transpose", ["a0"], "a1", {"perm": [0, 2, 1, 3]}),
-              ("Reshape", ["a1", "join"], "a2"), ("Dropout", ["a2", *drop], "a3"),
+              ("Reshape", ["a1", "join"], "a2")]
+    if fused:
+        nodes = [node for node in nodes
+                 if node[2] not in ("bias", "biases", "s0", "s1", "s2", "p", "p1",
+                                    "a", "a0", "a1", "a2", *"qkv", "q1", "k1",
+                                    "v1")]
+        nodes += [("Attention", ["q0", "k0", "v0", added], "a2",
+                   {"is_causal": 1, "q_num_heads": 2, "kv_num_heads": 2})]
+    nodes += [("Dropout", ["a2", *drop], "a3"),
               ("MatMul", ["a3", "w4"], "last"),
               *(tail or [("Identity", ["last"], "y")])]
     if bias != "learned":
@@ -137,10 +165,15 @@ def make_attention(path, mask="causal", dropout=False, tail=(),
            if memory else []),
          *([helper.make_tensor_value_info("seen", TensorProto.INT64,
                                           [8, TOKENS])]
-           if mask.startswith("padded") else [])],
+           if mask.startswith("padded") or counts else []),
+         *([helper.make_tensor_value_info(
+             "given", TensorProto.BOOL if mask == "fed-seen"
+             else TensorProto.FLOAT, [8, TOKENS] if mask == "fed-keys"
+             else [8, 1, TOKENS, TOKENS])] if mask.startswith("fed") else [])],
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
         [numpy_helper.from_array(np.asarray(value), name)
          for name, value in arrays.items() if name in read])
     onnx.save(onnx.shape_inference.infer_shapes(helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)),
+        graph, opset_imports=[helper.make_opsetid("", 23 if fused else 18)],
+        ir_version=9)),
         path)

@@ -32,6 +32,9 @@ class ExpertSequences(ZcTest):
                 ("mixtral", "ep=2,sp=2", 4, "--zero", "3"),
                 ("mixtral", "dp=2,ep=2,sp=2", 8, "--zero", "1"),
                 ("qwen", "ep=2,sp=2", 4, "--zero", "1"),
+                # Rows of experts are of the model's order, attention's are not.
+                ("mixtral", "ep=2,sp=2", 4, "--sp-attention", "ring=zigzag"),
+                ("qwen", "sp=2", 2, "--sp-attention", "ring=zigzag"),
                 # Its attention has a sink: one key more, without a value.
                 ("gpt_oss", "sp=2", 2, "--sp-attention", "ulysses"),
                 ("gpt_oss", "sp=4", 4, "--sp-attention", "gather"),
@@ -46,9 +49,10 @@ class ExpertSequences(ZcTest):
         alone = self.log(self.compile(fixture, "adamw", *limited), fixture.data,
                          1, 1e-3)
         self.assertGreater(alone[0]["moe_overflow"], 0)
-        found = self.compile(fixture, "adamw", *limited, "--mesh", "ep=2,sp=2",
-                             "--zero", "3")
-        self.same(self.log(found, fixture.data, 4, 1e-3), alone)
+        for more in ((), ("--sp-attention", "ring=zigzag")):
+            found = self.compile(fixture, "adamw", *limited, "--mesh",
+                                 "ep=2,sp=2", "--zero", "3", *more)
+            self.same(self.log(found, fixture.data, 4, 1e-3), alone)
 
     def test_each_rank_does_its_own_work(self):
         """Rows of a sample are multiplied by one rank of sp, where experts are

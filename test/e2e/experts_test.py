@@ -52,6 +52,8 @@ class Experts(ZcTest):
                 ("mixtral", "dp=2", 2), ("mixtral", "tp=2", 2),
                 ("mixtral", "ep=4", 4), ("mixtral", "dp=2,ep=2", 4),
                 ("mixtral", "ep=2,tp=2", 4), ("qwen", "ep=2", 2),
+                ("mixtral", "ep=2,tp=2", 4, "--sequence-parallel", "on"),
+                ("mixtral", "tp=2", 2, "--sequence-parallel", "on"),
                 ("qwen", "ep=4", 4), ("gpt_oss", "ep=2", 2),
                 ("gpt_oss", "ep=4", 4),
                 ("mixtral", "ep=2", 2, "--accumulate", "2")):

@@ -40,8 +40,9 @@ class TokensCase(ZcTest):
 class SequenceCase(ZcTest):
 
     def compare(self, labels=TOKENS, options=(), on_ranks=(), meshes=(),
-                rtol=5e-6, **model_options):
-        """Losses of meshes and kinds of attention are those of one rank."""
+                rtol=5e-6, feeds=(), **model_options):
+        """Losses of meshes and kinds of attention are those of one rank; feeds:
+        more inputs, by name."""
         model, data = self.folder / "made.onnx", self.folder / "made.npz"
         make_attention(model, **model_options)
         draw = np.random.default_rng(0)
@@ -53,14 +54,15 @@ class SequenceCase(ZcTest):
             counts["z"] = model_options["memory"]
         arrays = {name: draw.normal(size=(8, count, WIDTH)).astype(np.float32)
                   for name, count in counts.items()}
-        if model_options.get("mask", "").startswith("padded"):
+        if (model_options.get("mask", "").startswith("padded") or
+                model_options.get("counts")):
             # On the right, on the left, so that queries see no key, anywhere,
             # and of one sample all.
             seen = draw.random(size=(8, TOKENS)) < 0.7
             seen[0], seen[1], seen[2] = (np.arange(TOKENS) < 11,
                                          np.arange(TOKENS) >= 6, False)
             arrays["seen"] = seen.astype(np.int64)
-        np.savez(data, **arrays)
+        np.savez(data, **arrays, **dict(feeds))
         losses = {}
         for mesh, attention in (("", ""), *(meshes or [
                 ("sp=2", "ulysses"), ("sp=2", "auto"), ("sp=2", "gather"),

@@ -4,7 +4,9 @@ are or taken apart, and which do not."""
 import json
 import unittest
 
-from attention_model import make_attention
+import numpy as np
+
+from attention_model import TOKENS, make_attention
 from sequence_case import SequenceCase
 
 
@@ -74,18 +76,88 @@ class SequenceMasks(SequenceCase):
                     ("sp=4", "ring=zigzag"), ("sp=2", "ring=contiguous")],
                              options=("--precision", precision))
 
-    def test_masks_that_no_ring_adds_up(self):
-        model, out = self.folder / "made.onnx", self.folder / "out.zca"
+    def given(self, number, blind=True):
+        """A mask of queries and keys that hides by a number: a causal sample, one
+        of windows, one of which all is hidden; of the others any keys, and of one
+        query all."""
+        hidden = np.random.default_rng(3).random((8, 1, TOKENS, TOKENS)) < 0.4
+        hidden[0, 0] = np.triu(np.ones((TOKENS, TOKENS), bool), 1)
+        hidden[1, 0] = hidden[0, 0] | np.tril(np.ones((TOKENS, TOKENS), bool), -4)
+        hidden[2], hidden[3:, :, 5] = True, True
+        if not blind:
+            hidden[..., np.arange(TOKENS), np.arange(TOKENS)] = False
+        return {"given": np.where(hidden, np.float32(number),
+                                  np.float32(0)).astype(np.float32)}
 
-        def fails(patterns, ring):
-            self.fails(1, [r"node 'a0' \(MatMul\): ", *patterns], "compile",
-                       model, "-o", out, "--loss", "mse", "--mesh", "sp=2",
-                       "--sp-attention", ring)
+    def test_masks_that_are_fed(self):
+        """Ranks have their queries' rows, of which a ring takes a block's
+        columns in its turn. If a query sees no key, its scores are lost in -1e9
+        as in the lowest number of float32."""
+        meshes = [("sp=2", "ring"), ("sp=4", "ring=contiguous"),
+                  ("sp=4", "gather"), ("sp=2", "ulysses"), ("sp=2", "auto")]
+        lowest = np.finfo(np.float32).min
+        for number in (lowest, -np.inf, -1e9):
+            with self.subTest(number=number):
+                self.compare(mask="fed", feeds=self.given(number),
+                             meshes=meshes)
+        for mesh in ("dp=2,sp=2", "tp=2,sp=2", "pp=2,sp=2"):
+            self.compare(mask="fed", feeds=self.given(lowest),
+                         meshes=[(mesh, "ring")],
+                         options=("--accumulate", 2, "--zero", 1))
+        self.compare(mask="fed-seen", meshes=meshes, feeds={
+            "given": self.given(1)["given"] == 0})
 
-        make_attention(model, mask="padded-near")
-        for ring in ("ring", "ring=zigzag", "ring=contiguous"):
-            fails(["has a mask of queries and keys that no ring of ranks adds "
-                   "up", "--sp-attention gather and ulysses divide it"], ring)
+    def test_masks_by_numbers_that_scores_are_near(self):
+        """Keys are hidden by -65504 in float16, and by -10000 in old models. One rank
+        rounds the scores of queries that see no key to 2^-8 and 2^-10 beside it,
+        a ring does not: no other query may differ."""
+        for number, rounds in ((-65504, 3e-4), (-1e4, 1e-4)):
+            for blind, rtol in ((False, 5e-6), (True, rounds)):
+                with self.subTest(number=number, blind=blind):
+                    self.compare(mask="fed", feeds=self.given(number, blind),
+                                 rtol=rtol, meshes=[("sp=4", "ring")])
+
+    def test_masks_of_keys_that_are_fed(self):
+        """They go round with the keys; of one sample all are hidden."""
+        hidden = np.random.default_rng(3).random((8, TOKENS)) < 0.3
+        hidden[3] = True
+        for number in (np.finfo(np.float32).min, -np.inf, -1e9):
+            self.compare(mask="fed-keys", feeds={"given": np.where(
+                hidden, np.float32(number), np.float32(0))}, meshes=[
+                    ("sp=2", "ring"), ("sp=4", "ring"), ("sp=2", "auto"),
+                    ("sp=4", "gather")])
+
+    def test_masks_beside_a_causal_one(self):
+        """The first queries see none of the keys up to them. A ring has rows for
+        a mask of keys, too, and keeps tokens in order."""
+        hidden = np.random.default_rng(3).random((8, TOKENS)) < 0.3
+        hidden[:4, :5] = True
+        for mask, feeds in (("fed", self.given(-1e9)), ("fed-keys", {
+                "given": np.where(hidden, np.float32(-1e9), np.float32(0))})):
+            with self.subTest(mask):
+                self.compare(mask=mask, fused=True, feeds=feeds, meshes=[
+                    ("sp=2", "ring"), ("sp=4", "ring=contiguous"),
+                    ("sp=2", "gather"), ("sp=2", "auto"), ("sp=2", "ulysses")])
+                self.fails(1, [r"node 'a2/.*' \(MatMul\): --sp-attention "
+                               "ring=zigzag: an attention has a mask of queries "
+                               "and keys", "ring=contiguous leaves tokens"],
+                           "compile", self.folder / "made.onnx", "--loss", "mse",
+                           "--mesh", "sp=2", "--sp-attention", "ring=zigzag",
+                           "-o", self.folder / "no.zca")
+
+    def test_numbers_that_are_not_far(self):
+        """A causal mask joined with padding by -1e9, a constant."""
+        self.compare(mask="padded-near", meshes=[
+            ("sp=2", "ring"), ("sp=4", "ring=contiguous"), ("sp=2", "gather")])
+
+    def test_positions_that_are_a_running_sum(self):
+        """OPT counts the tokens that a mask shows; zigzag changes the order of
+        what is looked up, not of what is counted."""
+        for mask in ("padded", "causal"):
+            self.compare(mask=mask, counts=True, meshes=[
+                ("sp=2", "ring=zigzag"), ("sp=4", "ring=zigzag"),
+                ("sp=2", "gather"), ("sp=2", "auto"), ("sp=2", "ulysses"),
+                ("pp=2,sp=2", "ring=zigzag")], options=("--accumulate", 2))
 
     def test_padding_hides_half_of_a_rings_blocks(self):
         """With a causal mask and one of keys ranks compute as much as without

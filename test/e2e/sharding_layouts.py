@@ -91,6 +91,13 @@ LAYOUTS = {
                               "ring=contiguous"]),
     "sp-ring-sum": ({"mask": "padded-sum"}, MSE,
                     ["--mesh", "sp=4", "--sp-attention", "ring"]),
+    # Masks that are fed, beside a causal one, too; positions that are counted.
+    "sp-ring-fed": ({"mask": "fed"}, MSE,
+                    ["--mesh", "sp=4", "--sp-attention", "ring"]),
+    "sp-ring-fed-keys": ({"mask": "fed-keys", "fused": True}, MSE,
+                         ["--mesh", "sp=2", "--sp-attention", "ring"]),
+    "sp-ring-counts": ({"mask": "padded", "counts": True}, MSE,
+                       ["--mesh", "sp=2", "--sp-attention", "ring=zigzag"]),
     "sp-auto-padded": ({"mask": "padded"}, MSE, ["--mesh", "sp=4"]),
     "sp-gather": ("gpt", None, ["--mesh", "sp=2", "--sp-attention",
                                 "gather"]),

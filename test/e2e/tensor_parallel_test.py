@@ -16,11 +16,51 @@ from zctest import Fixture, ZcTest, latest_step, load_tensors, read_log
 STEPS = 10
 
 
+def pack_projections(model, path):
+    """Writes a Llama whose q, k and v are one product, cut apart behind it."""
+    proto = onnx.load(model)
+    graph = proto.graph
+    weights = {each.name: each for each in graph.initializer}
+    for layer in range(2):
+        names = [f"layers.{layer}.{part}_proj.weight" for part in "qkv"]
+        parts = [onnx.numpy_helper.to_array(weights[name]) for name in names]
+        turns = [next(node for node in graph.node if name in node.input)
+                 for name in names]
+        products = [next(node for node in graph.node
+                         if turn.output[0] in node.input) for turn in turns]
+        packed, sizes = f"layers.{layer}.qkv.weight", f"layers.{layer}.sizes"
+        graph.initializer.extend([
+            onnx.numpy_helper.from_array(np.concatenate(parts), packed),
+            onnx.numpy_helper.from_array(
+                np.array([len(each) for each in parts]), sizes)])
+        made = [onnx.helper.make_node("Transpose", [packed], [f"{packed}.t"],
+                                      perm=[1, 0]),
+                onnx.helper.make_node("MatMul", [products[0].input[0],
+                                                 f"{packed}.t"],
+                                      [f"{packed}.all"], name=f"qkv{layer}"),
+                onnx.helper.make_node("Split", [f"{packed}.all", sizes],
+                                      [node.output[0] for node in products],
+                                      axis=-1, name=f"split{layer}")]
+        place = list(graph.node).index(products[0])
+        for node in [*turns, *products]:
+            graph.node.remove(node)
+        for index, node in enumerate(made):
+            graph.node.insert(place - 1 + index, node)
+        for name in names:
+            graph.initializer.remove(weights[name])
+            for value in [each for each in graph.input if each.name == name]:
+                graph.input.remove(value)
+    del proto.metadata_props[:]
+    onnx.save(proto, path)
+
+
 class Equality(ZcTest):
+    model = None  # instead of the fixture's
 
     def run_on(self, fixture, name, options, mesh, ranks):
         artifact = self.folder / f"{name}.zca"
-        self.zc("compile", fixture.model, "-o", artifact, *options, *mesh)
+        self.zc("compile", self.model or fixture.model, "-o", artifact,
+                *options, *mesh)
         log, checkpoint = self.folder / f"{name}.jsonl", self.folder / name
         self.zc("run", artifact, "--data", fixture.data, "--steps", STEPS,
                 "--lr", "1e-3", "--no-shuffle", "--log", log, "--overwrite",
@@ -70,6 +110,29 @@ class Equality(ZcTest):
                       (8, "--mesh", "pp=2,tp=4", "--accumulate", "2",
                        "--sequence-parallel", "on")],
                      "--clip-norm", "1")
+
+    def test_shared_heads_of_one_matrix(self):
+        """q, k and v are one product: each is computed by itself where heads of
+        keys are repeated, and the matrix stays whole."""
+        fixture, self.model = Fixture("llama"), self.folder / "packed.onnx"
+        pack_projections(fixture.model, self.model)
+        self.compare("llama", "sgd", [(4, "--mesh", "tp=4")])
+        self.compare("llama", "adamw",
+                     [(8, "--mesh", "dp=2,tp=4", "--zero", "3",
+                       "--sequence-parallel", "on"),
+                      (8, "--mesh", "tp=4,sp=2", "--sp-attention", "ring")],
+                     "--clip-norm", "1")
+        flops = []
+        for ranks in (1, 4):
+            artifact = self.folder / "f.zca"
+            out = self.zc("compile", self.model, "-o", artifact,
+                          *fixture.compile_options("sgd"),
+                          *(("--mesh", "tp=4") if ranks == 4 else ()))
+            flops.append(json.loads(self.zc("inspect", artifact, "--json"))[
+                "ops"]["flops"]["step"]["attention"] * ranks)
+        self.assertEqual(*flops)
+        self.assertRegex(out, "tp repeats heads of .*qkv.weight.*, which stay "
+                              "whole: 2 heads are shared among 4 ranks")
 
     def test_mlp(self):
         self.compare("mlp", "adamw",
@@ -161,6 +224,13 @@ class Files(ZcTest):
                     folder)
             outputs.append(np.load(folder / "logits.npy"))
         np.testing.assert_allclose(outputs[0], outputs[1], atol=1e-4)
+
+    def test_shared_heads(self):
+        """Two heads of keys, which four ranks of tp share; two ranks divide
+        them."""
+        self.share(Fixture("llama"), [
+            (4, "--mesh", "tp=4"), (8, "--mesh", "dp=2,tp=4", "--zero", "3"),
+            (2, "--mesh", "tp=2"), (2, "--mesh", "dp=2", "--zero", "1")])
 
     def test_padded(self):
         """Ten rows among four ranks of tp, and units of those shares."""
@@ -277,6 +347,13 @@ class Options(ZcTest):
                       *fixture.compile_options("adamw"), "--mesh", "tp=4")
         self.assertRegex(out, "note: tp leaves .*proj.weight.* whole: 2 does "
                               "not divide among 4 ranks")
+        fixture = Fixture("llama")
+        out = self.zc("compile", fixture.model, "-o", self.folder / "x.zca",
+                      *fixture.compile_options("adamw"), "--mesh", "tp=4")
+        self.assertRegex(out, "note: tp repeats heads of .*k_proj.weight.*v_proj"
+                              ".*, which stay whole: 2 heads are shared among 4 "
+                              "ranks")
+        self.assertNotRegex(out, "tp leaves .*k_proj")
 
 
 if __name__ == "__main__":

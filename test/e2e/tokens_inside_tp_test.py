@@ -152,6 +152,20 @@ class InsideTp(TokensCase):
                         self.kept(script, mesh, *mode, *options, **sizes) *
                         int(mesh[-1]) / whole, 1, delta=0.02)
 
+    def test_layers_of_experts_keep_no_more_than_a_part(self):
+        """Rows of a token's experts are moved again for the backward, and are
+        summed by whoever has the token: less than a part is kept, for one rank
+        keeps the rows that ranks gather again."""
+        sizes = {"key_heads": 2, "inner": 320, "experts": 4, "chosen": 2}
+        for options in ((), ("--moe-capacity", "1")):
+            whole = self.kept("large_mixtral.py", "tp=1", *options, **sizes)
+            for ranks in (2, 4):
+                with self.subTest(options=options, ranks=ranks):
+                    self.assertLess(
+                        self.kept("large_mixtral.py", f"tp={ranks}",
+                                  "--sequence-parallel", "on", *options,
+                                  **sizes) * ranks / whole, 1.02)
+
 
 if __name__ == "__main__":
     unittest.main()

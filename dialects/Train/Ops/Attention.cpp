@@ -136,8 +136,9 @@ void AttentionOp::buildLinalg(OpBuilder &builder, Location loc,
     ScalarBuilder s(builder, loc);
     Value seen;
     if (mask && !saysLastKeys(mask)) {
-      buildMaskAddition(builder, loc,
-                        AttentionRow::ofMask(builder, loc, mask, at), scores);
+      buildMaskedScores(builder, loc,
+                        AttentionRow::ofMask(builder, loc, mask, at), scores,
+                        scratch);
       seen = buildSeen(builder, loc, scores, scratch);
     }
     auto [rowLargest, rowSum] =

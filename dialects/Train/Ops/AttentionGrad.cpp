@@ -66,21 +66,6 @@ void buildOuterSum(OpBuilder &builder, Location loc, Value weights, Value row,
                });
 }
 
-/// Whether a log sum exp is one of numbers that hide all keys, in which its
-/// scores are lost: it has lost the log of their sum, too. A part of the keys
-/// may be hidden by minus infinity, and counts nothing.
-Value buildHidden(OpBuilder &builder, Location loc, Value sum, Value largest) {
-  ScalarBuilder s(builder, loc);
-  auto compare = [&](arith::CmpFPredicate predicate, Value value, double to) {
-    return arith::CmpFOp::create(builder, loc, predicate, value,
-                                 s.constant(value.getType(), to));
-  };
-  return arith::AndIOp::create(
-      builder, loc, compare(arith::CmpFPredicate::OLT, sum, kAllHidden),
-      compare(arith::CmpFPredicate::UNE, largest,
-              -std::numeric_limits<double>::infinity()));
-}
-
 } // namespace
 
 // With p = softmax(scale q k^T) and d = scale p (grad v^T - grad . result):
@@ -109,12 +94,13 @@ void AttentionGradOp::buildLinalg(OpBuilder &builder, Location loc,
     buildRowProducts(builder, loc, ofKeys(inputs[1]), query, weights);
     buildMaskedScale(builder, loc, weights, scale,
                      buildLastKey(builder, loc, getCausal(), mask, at));
+    Value sum = buildLoad(builder, loc, inputs[4], {at[0], at[2], at[1]});
     if (isAdded)
-      buildMaskAddition(builder, loc,
-                        AttentionRow::ofMask(builder, loc, mask, at), weights);
+      buildMaskedScores(builder, loc,
+                        AttentionRow::ofMask(builder, loc, mask, at), weights,
+                        scratch, sum);
     buildRowProducts(builder, loc, ofKeys(inputs[2]), grad, slopes);
     Value shift = buildDot(builder, loc, grad, ofQuery(inputs[3]), scratch);
-    Value sum = buildLoad(builder, loc, inputs[4], {at[0], at[2], at[1]});
     // Where the mask hides all keys by finite numbers.
     Value hidden, largest, total;
     if (isAdded) {

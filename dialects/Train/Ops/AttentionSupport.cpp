@@ -1,6 +1,8 @@
 //===- AttentionSupport.cpp - what attention and its gradient share -------===//
 #include "dialects/Train/Ops/AttentionSupport.h"
 
+#include "dialects/Train/Ops/RowSupport.h"
+
 #include <limits>
 #include <numeric>
 
@@ -173,12 +175,38 @@ void buildWeightedRows(OpBuilder &builder, Location loc, Value weights,
       });
 }
 
-void buildMaskAddition(OpBuilder &builder, Location loc, Value mask,
-                       Value scores) {
+Value buildHidden(OpBuilder &builder, Location loc, Value sum, Value largest) {
+  ScalarBuilder s(builder, loc);
+  auto compare = [&](arith::CmpFPredicate predicate, Value value, double to) {
+    return arith::CmpFOp::create(builder, loc, predicate, value,
+                                 s.constant(value.getType(), to));
+  };
+  return arith::AndIOp::create(
+      builder, loc, compare(arith::CmpFPredicate::OLT, sum, kAllHidden),
+      compare(arith::CmpFPredicate::UNE, largest,
+              -std::numeric_limits<double>::infinity()));
+}
+
+void buildMaskedScores(OpBuilder &builder, Location loc, Value mask,
+                       Value scores, Value scratch, Value sum) {
   buildPointwise(builder, loc, mask, scores,
                  [](OpBuilder &nested, Location at, ValueRange e) {
                    ScalarBuilder s(nested, at);
                    return SmallVector<Value>{s.add(e[1], e[0])};
+                 });
+  Value largest = buildRowLargest(builder, loc, scores, scratch);
+  Value hidden = buildHidden(builder, loc, sum ? sum : largest, largest);
+  // A causal mask's minus infinity stays.
+  Type type = largest.getType();
+  const double lowest = -std::numeric_limits<double>::infinity();
+  buildPointwise(builder, loc, mask, scores,
+                 [&](OpBuilder &nested, Location at, ValueRange e) {
+                   ScalarBuilder s(nested, at);
+                   Value none = arith::CmpFOp::create(
+                       nested, at, arith::CmpFPredicate::OEQ, e[1],
+                       s.constant(type, lowest));
+                   Value lost = s.select(none, e[1], e[0]);
+                   return SmallVector<Value>{s.select(hidden, lost, e[1])};
                  });
 }
 

@@ -74,14 +74,22 @@ void buildMaskedScale(mlir::OpBuilder &builder, mlir::Location loc,
 mlir::OpFoldResult buildLastKey(mlir::OpBuilder &builder, mlir::Location loc,
                                 bool causal, mlir::Value mask, Indices at);
 
-/// scores[i] += mask[i]
-void buildMaskAddition(mlir::OpBuilder &builder, mlir::Location loc,
-                       mlir::Value mask, mlir::Value scores);
-
 /// Where a mask hides all of a query's keys by numbers that are finite, scores
 /// are lost in them: a log sum exp below this says so. Keys of the largest of
 /// these numbers count alike, others not.
 constexpr double kAllHidden = -1e8;
+
+/// Whether a log sum exp, or the largest of a row's scores, is one of such
+/// numbers; `largest`: some of the row's own keys are not at minus infinity.
+mlir::Value buildHidden(mlir::OpBuilder &builder, mlir::Location loc,
+                        mlir::Value sum, mlir::Value largest);
+
+/// scores[i] += mask[i], and the mask's numbers alone where these hide all
+/// keys: scores are lost in them, also where an element type would tell them
+/// apart. `sum`: the row's log sum exp over all keys; null: over these.
+void buildMaskedScores(mlir::OpBuilder &builder, mlir::Location loc,
+                       mlir::Value mask, mlir::Value scores,
+                       mlir::Value scratch, mlir::Value sum = mlir::Value());
 
 } // namespace zc::train
 

@@ -1,0 +1,110 @@
+//===- LevelMasks.cpp - masks under which blocks of keys add up -----------===//
+//
+// A ring adds up blocks of keys by each block's log sum exp. If a mask hides
+// all keys of a query by -65504, the sum is lost in that number: float32 has
+// 0.004 as the next smaller step there. But a number that all keys of a query
+// have in common changes no softmax: less the largest of them, the sums are
+// exact. Where the largest is below kAllHidden, scores are lost, too, as on one
+// rank, and keys that have it are counted (PartAttention.cpp).
+//
+// The largest number of a causal attention's query is that of the keys up to
+// it: such a mask becomes one of queries and keys, with minus infinity behind.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/Sequence/PartMasks.h"
+
+#include "dialects/Train/Ops/AttentionSupport.h"
+#include "dialects/Train/Ops/OpSupport.h"
+#include "dialects/Train/ProgramBuilder.h"
+#include "passes/Sequence/MaskNumbers.h"
+#include "passes/Sequence/TokenDims.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace zc::train;
+
+namespace zc {
+
+namespace {
+
+/// A mask of which all numbers of a query are below this is levelled: above,
+/// float32 keeps sums to 6e-5 / 2 of themselves, as exact as scores are.
+constexpr double kDeep = -1e3;
+
+class MaskLeveller {
+public:
+  explicit MaskLeveller(AttentionOp op)
+      : op(op), builder(op), loc(op.getLoc()) {}
+
+  void run() {
+    Value mask = op.getMask();
+    if (op.getCausal()) {
+      mask = hideLater(mask);
+      op.setCausal(false);
+    }
+    op.getMaskMutable().assign(level(mask));
+  }
+
+private:
+  static ArrayRef<int64_t> shapeOf(Value value) {
+    return cast<RankedTensorType>(value.getType()).getShape();
+  }
+
+  Value number(Value like, double value) {
+    return splat(builder, loc, like.getType(), value);
+  }
+
+  Value places(int64_t count, ArrayRef<int64_t> shape, int64_t dim) {
+    Value iota = IotaOp::create(
+        builder, loc, RankedTensorType::get({count}, builder.getI64Type()), 1);
+    return broadcast(builder, loc, iota, shape, {dim});
+  }
+
+  /// `mask` [.., queries or 1, keys] with minus infinity after each query.
+  Value hideLater(Value mask) {
+    const int64_t queries = countTokens(op.getQuery());
+    SmallVector<int64_t> shape(shapeOf(mask));
+    shape[2] = queries;
+    Value ofQueries = places(queries, shape, 2);
+    Value ofKeys = places(shape[kMaskKeys], shape, kMaskKeys);
+    Value later = compare(builder, loc, "lt", ofQueries, ofKeys);
+    Value all = broadcast(builder, loc, mask, shape, {0, 1, 2, 3});
+    Value hidden = number(all, -std::numeric_limits<double>::infinity());
+    return SelectOp::create(builder, loc, all.getType(), later, hidden, all);
+  }
+
+  Value level(Value mask) {
+    ArrayRef<int64_t> shape = shapeOf(mask);
+    Value largest = ReduceOp::create(
+        builder, loc,
+        withShape(cast<RankedTensorType>(mask.getType()), shape.drop_back()),
+        "max", mask, ArrayRef<int64_t>{kMaskKeys});
+    Value isBelow =
+        compare(builder, loc, "lt", largest, number(largest, kDeep));
+    Value isAbove =
+        compare(builder, loc, "ge", largest, number(largest, kAllHidden));
+    Value isDeep = AndOp::create(builder, loc, isBelow, isAbove);
+    Value zero = number(largest, 0);
+    Value common = SelectOp::create(builder, loc, largest.getType(), isDeep,
+                                    largest, zero);
+    Value all = broadcast(builder, loc, common, shape, {0, 1, 2});
+    return SubOp::create(builder, loc, mask, all);
+  }
+
+  AttentionOp op;
+  OpBuilder builder;
+  Location loc;
+};
+
+} // namespace
+
+void levelMasks(func::FuncOp program,
+                llvm::function_ref<bool(Operation *)> goesRound) {
+  for (auto op : program.getOps<AttentionOp>())
+    if (op.getMask() && !saysLastKeys(op.getMask()) && !hidesAlike(op) &&
+        goesRound(op))
+      MaskLeveller(op).run();
+}
+
+} // namespace zc
