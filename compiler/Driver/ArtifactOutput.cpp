@@ -64,6 +64,10 @@ using Settings = std::vector<std::pair<std::string, std::string>>;
 static void addMemorySettings(const CompileOptions &options,
                               Settings &settings) {
   settings.push_back({"precision", options.precision});
+  if (options.precision == "fp8")
+    settings.push_back({"fp8-scaling", options.float8Scaling});
+  if (!options.float8Exclude.empty())
+    settings.push_back({"fp8-exclude", options.float8Exclude});
   if (options.momentPrecision != "fp32")
     settings.push_back({"moment-precision", options.momentPrecision});
   if (options.weightCopies != "on")

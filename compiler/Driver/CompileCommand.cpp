@@ -4,6 +4,7 @@
 #include "compiler/Driver/Compile.h"
 #include "compiler/Driver/CompileChecks.h"
 #include "compiler/Driver/ExpertOptions.h"
+#include "compiler/Driver/Float8Options.h"
 #include "compiler/Driver/LossOptions.h"
 #include "compiler/Driver/MeshOptions.h"
 #include "compiler/Driver/MeshSet.h"
@@ -263,6 +264,7 @@ static void addMemoryOptions(CLI::App &command, CompileArguments &arguments) {
           "stays in bf16. GPUs from sm_90 on multiply them so, CPUs the same "
           "numbers as bf16")
       ->check(CLI::IsMember({"fp32", "bf16", "fp16", "fp8"}));
+  addFloat8Options(command, arguments.options);
   command
       .add_option("--reduce-precision", arguments.options.reducePrecision,
                   "the type in which ranks reduce gradients")

@@ -1,5 +1,6 @@
 #include "compiler/Driver/DivisionProof.h"
 
+#include "compiler/Driver/Float8Options.h"
 #include "compiler/Driver/LossOptions.h"
 #include "compiler/Driver/MeshOptions.h"
 #include "compiler/Driver/ParameterGroups.h"
@@ -11,7 +12,6 @@
 #include "dialects/Interfaces/OpInterfaces.h"
 #include "dialects/Train/Versions.h"
 #include "passes/Analysis/Roles.h"
-#include "passes/Precision/Float8Step.h"
 #include "passes/Proof/EqualBlocks.h"
 #include "passes/Proof/Passes.h"
 #include "runtime/Base/File.h"
@@ -104,6 +104,7 @@ static CompileOptions makeSmall(CompileOptions options) {
   options.gradientHistogram = false;
   options.target = "cpu";      // nothing is made for it
   options.sharesRoles = false; // each is run
+  options.float8MayMiss = true;
   // One rank has the statistics of as many shares of the batch.
   if (options.batchNormStats == "local")
     options.batchNormStats += "=" + std::to_string(countSampleShares(options));
@@ -151,7 +152,7 @@ static std::vector<int64_t> listDivisors(const CompileOptions &options) {
     if (each > 1 && !llvm::is_contained(divisors, each))
       divisors.push_back(each);
   if (options.precision == "fp8") // products of other sizes are not rounded
-    divisors.push_back(kFloat8Step);
+    divisors.push_back(getFloat8Divisor(options));
   return divisors;
 }
 
@@ -437,7 +438,8 @@ private:
     ShrinkDimsPassOptions shrinking;
     llvm::append_range(shrinking.divisors, listDivisors(divided));
     if (divided.precision == "fp8")
-      shrinking.batchDivisors.push_back(kFloat8Step * divided.accumulate);
+      shrinking.batchDivisors.push_back(getFloat8Divisor(divided) *
+                                        divided.accumulate);
     if (divided.accumulate > 1)
       shrinking.batchDivisors.push_back(countSampleShares(divided) *
                                         divided.accumulate);

@@ -21,6 +21,13 @@ static std::string checkSums(const CompileOptions &options) {
            who +
            "roles update at different times. Use bf16, or --schedule "
            "1f1b";
+  if (options.precision == "fp8" &&
+      options.float8Scaling.rfind("delayed", 0) == 0)
+    return "--fp8-scaling delayed has one scale for all micro-batches of a "
+           "step; " +
+           who +
+           "micro-batches of two steps are in flight at once. Use current or "
+           "block, or --schedule 1f1b";
   if (options.optimizer == "onebit-adam")
     return "--optimizer onebit-adam compresses a step's whole momentum; " +
            who + "no step is whole at any time";

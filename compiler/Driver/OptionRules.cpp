@@ -248,6 +248,11 @@ static const Rule kOfRanks[] = {
      "group"},
 };
 
+static bool scalesByHistory(const CompileOptions &options) {
+  return options.precision == "fp8" &&
+         options.float8Scaling.rfind("delayed", 0) == 0;
+}
+
 static const Rule kOfPrecisions[] = {
     {{"--weight-copies"},
      [](const CompileOptions &options) {
@@ -256,6 +261,15 @@ static const Rule kOfPrecisions[] = {
      "needs --precision bf16, fp16 or fp8, also where the model's own "
      "parameters "
      "have 16 bits"},
+    {{"--fp8-scaling", "--fp8-exclude"},
+     [](const CompileOptions &options) { return options.precision == "fp8"; },
+     "belongs to --precision fp8"},
+    {{"--fp8-scaling"},
+     [](const CompileOptions &options) {
+       return !scalesByHistory(options) || options.aggregation != "server";
+     },
+     "delayed does not go with --aggregation server, whose workers keep no "
+     "states from step to step; use current or block"},
     {{"--loss-scale"},
      [](const CompileOptions &options) { return options.precision == "fp16"; },
      "belongs to --precision fp16"},
@@ -315,6 +329,14 @@ static bool multipliesFloat8(const CompileOptions &options) {
 }
 
 static const Rule kOfTargets[] = {
+    {{"--fp8-scaling"},
+     [](const CompileOptions &options) {
+       return options.float8Scaling != "block" || isForCpus(options) ||
+              options.plansOnly || options.cudaArch == "sm_90";
+     },
+     "block needs --target cuda:sm_90: cuBLASLt, from CUDA 12.9 on, multiplies "
+     "factors with scales of blocks of 128 on GPUs of compute capability 9.0 "
+     "alone; for others there are current and delayed"},
     {{"--precision"},
      [](const CompileOptions &options) {
        return options.precision != "fp8" || multipliesFloat8(options);

@@ -122,7 +122,11 @@ struct CompileOptions {
   std::string libraries = "all"; // see passes/Target/Libraries.h
   std::string matmulPrecision = "highest"; // or tf32, bf16x3, bf16x6
 
-  std::string precision = "fp32";       // or bf16, fp16
+  std::string precision = "fp32"; // or bf16, fp16, fp8
+  std::string float8Scaling =
+      "current";              // or delayed:N, block: see Float8Options.h
+  std::string float8Exclude;  // a regular expression of weights
+  bool float8MayMiss = false; // of a part of the model it may name none
   std::string reducePrecision = "fp32"; // or bf16
   std::string momentPrecision = "fp32"; // or bf16: of first moments
   std::string weightCopies = "on";      // in 16 bits, from step to step; or off

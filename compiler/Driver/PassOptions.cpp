@@ -1,6 +1,7 @@
 #include "compiler/Driver/PassOptions.h"
 
 #include "compiler/Driver/ExpertOptions.h"
+#include "compiler/Driver/Float8Options.h"
 #include "compiler/Driver/MeshOptions.h"
 #include "compiler/Driver/NoFlushOptions.h"
 #include "compiler/Driver/PipelineOptions.h"
@@ -156,7 +157,8 @@ static void setPrecision(const CompileOptions &options, PassOptions &passes) {
   if (options.precision == "fp32")
     return;
   ApplyPrecisionPassOptions &precision = passes.precision.emplace();
-  precision.type = options.precision;
+  passes.float8 = getFloat8Options(options);
+  precision.type = passes.float8 ? "bf16" : options.precision; // the others
   precision.lossScale = passes.masters.lossScale;
   precision.keepsCopies = passes.masters.keepsCopies;
 }

@@ -154,7 +154,9 @@ static std::string printProductTypes(const plan::Manifest &manifest) {
             describeCall(program, instruction.library()));
         const std::string a = kernels::nameOfFactor(spec.a.type),
                           b = kernels::nameOfFactor(spec.b.type);
-        ++counts[a == b ? a : strCat(a, " by ", b)];
+        const bool hasBlocks = spec.aScale != kernels::MatmulScale::Whole;
+        ++counts[strCat(a == b ? a : strCat(a, " by ", b),
+                        hasBlocks ? " with scales of blocks" : "")];
       }
   std::string text;
   for (const auto &[types, count] : counts)

@@ -9,10 +9,23 @@
 
 namespace zc::train {
 
-/// On a train.matmul: the 8-bit types to which its factors are rounded, each as
-/// a whole, before they are multiplied (array of two types). Its gradients'
-/// products are marked alike: what is rounded to E5M2 is a gradient.
+/// On a train.matmul: the 8-bit types to which its factors are rounded before
+/// they are multiplied, and the model's name of the weight (array of two types
+/// and a string). Its gradients' products are marked alike: what is rounded to
+/// E5M2 is a gradient.
 inline constexpr llvm::StringLiteral kFloat8Attr = "train.float8";
+
+/// M, K and N of products whose scales are of blocks are multiples of it, and
+/// a block has so many elements along K (cuBLAS on sm_90; DeepSeek-V3).
+inline constexpr int64_t kFloat8Block = 128;
+
+/// Begins the slots of optimizer states that hold the largest magnitudes of
+/// steps before (--fp8-scaling delayed): float32, element 0 of the step that
+/// runs, element i of i steps before.
+inline constexpr llvm::StringLiteral kAmaxSlotPrefix = "fp8_amax_";
+
+/// Whether a state is such a history.
+bool isAmaxHistory(StateOp state);
 
 /// Whether elements are floats of 8 bits, which are a storage type only.
 bool isFloat8(mlir::Type element);

@@ -4,6 +4,7 @@
 #include "kernels/Cpu/MatmulBlocks.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 namespace zc::kernels {
@@ -112,8 +113,42 @@ bool isFloat8(ElementType type) {
   return type == ElementType::U8 || type == ElementType::I8;
 }
 
+constexpr int64_t kScaleBlock = 128;
+
+/// The form of a scale whose factor has `rows` rows of K; one of no form is
+/// wrong for it.
+MatmulScale scaleOf(const CallTensor &scale, int64_t rows, int64_t k) {
+  const std::vector<int64_t> &dims = scale.dims;
+  if (dims.size() != 2 || k % kScaleBlock != 0)
+    return MatmulScale::Whole;
+  const int64_t blocks = k / kScaleBlock;
+  return dims[0] == blocks && dims[1] == rows ? MatmulScale::Vectors
+                                              : MatmulScale::Squares;
+}
+
+int64_t countScales(MatmulScale scale, int64_t rows, int64_t k) {
+  const int64_t blocks = k / kScaleBlock;
+  switch (scale) {
+  case MatmulScale::Whole:
+    return 1;
+  case MatmulScale::Vectors:
+    return blocks * rows;
+  case MatmulScale::Squares:
+    break;
+  }
+  return rows % kScaleBlock == 0
+             ? rows / kScaleBlock * roundUpBytes(uint64_t(blocks), 4)
+             : -1; // no number
+}
+
+bool goTogether(MatmulScale a, MatmulScale b) {
+  if (a == MatmulScale::Whole || b == MatmulScale::Whole)
+    return a == b;
+  return a == MatmulScale::Vectors || b == MatmulScale::Vectors;
+}
+
 /// Matrices of 8-bit floats, of which one at most holds gradients; sizes are
-/// multiples of 16, as the library has them; a scale is a number.
+/// multiples of 16, as the library has them; scales are as the spec says.
 std::string checkScaled(const LibraryCall &call, const MatmulSpec &spec) {
   const ElementType a = spec.a.type, b = spec.b.type, c = spec.c.type;
   if (!isFloat8(a) || !isFloat8(b) ||
@@ -127,11 +162,19 @@ std::string checkScaled(const LibraryCall &call, const MatmulSpec &spec) {
     return "it multiplies 8-bit floats " + printDims(spec.a.dims) + " by " +
            printDims(spec.b.dims) + "; sizes must be multiples of 16";
   const Places places(call);
-  for (size_t index : {places.aScale, places.bScale})
-    if (call.inputs[index].type != ElementType::F32 ||
-        call.inputs[index].numElements() != 1)
+  const int64_t k = spec.a.dims[1];
+  auto isWrong = [&](size_t index, MatmulScale scale, int64_t rows) {
+    return call.inputs[index].type != ElementType::F32 ||
+           call.inputs[index].numElements() != countScales(scale, rows, k);
+  };
+  for (auto [index, scale, rows] :
+       {std::tuple(places.aScale, spec.aScale, spec.c.dims[0]),
+        std::tuple(places.bScale, spec.bScale, spec.c.dims[1])})
+    if (isWrong(index, scale, rows))
       return "its scale is " + print(call.inputs[index]);
-  return "";
+  return goTogether(spec.aScale, spec.bScale)
+             ? ""
+             : "its factors' scales do not go together";
 }
 
 /// A dense operand of the epilogue: as many elements of the product's type.
@@ -249,6 +292,13 @@ MatmulSpec MatmulCall::specOf(const LibraryCall &call) {
   spec.b = asMatrix(call.inputs[first + 1], call.has("transpose_rhs"));
   spec.c = asItIs(call.outputs[0]);
   spec.epilogue = epilogueOf(call);
+  if (isScaled(call) && spec.a.dims.size() == 2 && spec.c.dims.size() == 2) {
+    const Places places(call);
+    spec.aScale =
+        scaleOf(call.inputs[places.aScale], spec.c.dims[0], spec.a.dims[1]);
+    spec.bScale =
+        scaleOf(call.inputs[places.bScale], spec.c.dims[1], spec.a.dims[1]);
+  }
   return spec;
 }
 

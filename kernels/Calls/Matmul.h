@@ -43,6 +43,12 @@ struct MatmulEpilogue {
 /// takes Highest.
 enum class MatmulPrecision : uint8_t { Highest, Bf16x3, Bf16x6 };
 
+/// Scales of 8-bit floats are of the whole factor; its elements along K,
+/// 128 each, [K / 128, rows of a or columns of b]; or squares of 128 x 128,
+/// [rows of a or columns of b / 128, K / 128 up to a multiple of 4]. One factor
+/// at most has squares, and both have blocks or none (cuBLAS 12.9 on sm_90).
+enum class MatmulScale : uint8_t { Whole, Vectors, Squares };
+
 /// c = a * b, or c += a * b. a [batch..., M, K], b [batch..., K, N],
 /// c [batch..., M, N]; a transpose is a pair of swapped strides. Factors of U8
 /// are 8-bit floats of type E4M3, those of I8 E5M2: each has a scale, a and b
@@ -52,6 +58,7 @@ struct MatmulSpec {
   bool accumulate = false;
   MatmulEpilogue epilogue = {};
   MatmulPrecision precision = MatmulPrecision::Highest; // of CPUs
+  MatmulScale aScale = MatmulScale::Whole, bScale = MatmulScale::Whole;
 };
 
 /// For people; factors that are 8-bit integers are 8-bit floats (MatmulSpec).
@@ -64,7 +71,7 @@ struct MatmulLaunch {
   void *workspace;
   uint64_t workspaceBytes;
   void *addend, *bias, *auxiliary, *sums;
-  void *aScale, *bScale; // a float32 each, of 8-bit factors; or null
+  void *aScale, *bScale; // float32, of 8-bit factors; or null
 };
 
 /// [accumulator,] lhs, rhs[, lhs scale, rhs scale][, addend][, bias][,
@@ -80,6 +87,7 @@ struct MatmulCall : CallRoom {
   static constexpr std::string_view kAttributes[] = {
       "transpose_lhs",
       "transpose_rhs",
+      "packed_scales",
       "train.epilogue.activation",
       "train.epilogue.addend",
       "train.epilogue.bias",

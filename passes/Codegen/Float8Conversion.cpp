@@ -1,6 +1,7 @@
 //===- Float8Conversion.cpp - floats of 8 bits as integers ----------------===//
 #include "passes/Codegen/Float8Conversion.h"
 
+#include "dialects/Train/Float8Ops.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -11,8 +12,6 @@ using namespace mlir;
 
 namespace zc {
 namespace {
-
-bool isFloat8(Type type) { return isa<Float8E4M3FNType, Float8E5M2Type>(type); }
 
 /// The meaning of a type's bits.
 struct Format {
@@ -63,7 +62,7 @@ struct RoundToFloat8 : public OpRewritePattern<arith::TruncFOp> {
 
   LogicalResult matchAndRewrite(arith::TruncFOp op,
                                 PatternRewriter &rewriter) const override {
-    if (!isFloat8(op.getType()) || !op.getIn().getType().isF32())
+    if (!train::isFloat8(op.getType()) || !op.getIn().getType().isF32())
       return failure();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     Bits bits{b};
@@ -102,7 +101,7 @@ struct WidenFloat8 : public OpRewritePattern<arith::ExtFOp> {
 
   LogicalResult matchAndRewrite(arith::ExtFOp op,
                                 PatternRewriter &rewriter) const override {
-    if (!isFloat8(op.getIn().getType()) || !op.getType().isF32())
+    if (!train::isFloat8(op.getIn().getType()) || !op.getType().isF32())
       return failure();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     Bits bits{b};
@@ -133,10 +132,34 @@ struct WidenFloat8 : public OpRewritePattern<arith::ExtFOp> {
   }
 };
 
+/// 2^floor(log2 x) of a positive normal number: its exponent alone.
+struct TakeExponent : public OpRewritePattern<math::Exp2Op> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::Exp2Op op,
+                                PatternRewriter &rewriter) const override {
+    auto floor = op.getOperand().getDefiningOp<math::FloorOp>();
+    auto log = floor ? floor.getOperand().getDefiningOp<math::Log2Op>()
+                     : math::Log2Op();
+    auto type = dyn_cast<FloatType>(op.getType());
+    if (!log || !type || !(type.isF32() || type.isF64()))
+      return failure();
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    const unsigned width = type.getWidth();
+    auto bits = b.getIntegerType(width);
+    Value all = arith::BitcastOp::create(b, bits, log.getOperand());
+    Value mask = arith::ConstantIntOp::create(
+        b, width == 32 ? 0x7f800000 : 0x7ff0000000000000, width);
+    rewriter.replaceOpWithNewOp<arith::BitcastOp>(
+        op, type, arith::AndIOp::create(b, all, mask));
+    return success();
+  }
+};
+
 } // namespace
 
 void addFloat8Conversions(RewritePatternSet &patterns) {
-  patterns.add<RoundToFloat8, WidenFloat8>(patterns.getContext());
+  patterns.add<RoundToFloat8, WidenFloat8, TakeExponent>(patterns.getContext());
 }
 
 } // namespace zc

@@ -3,7 +3,6 @@
 
 #include "passes/Allocation/Passes.h"
 #include "passes/Codegen/Passes.h"
-#include "passes/Precision/Float8Passes.h"
 #include "passes/Target/Target.h"
 
 #include "mlir/Conversion/Passes.h"
@@ -48,10 +47,6 @@ static void addTokens(OpPassManager &manager,
   manager.addPass(createOrderTokensPass(tokens.order));
 }
 
-static bool roundsToFloat8(const PassOptions &options) {
-  return options.precision && options.precision->type == "fp8";
-}
-
 void addStep(OpPassManager &manager, const PassOptions &options) {
   // Passes ask the target that the module names.
   manager.addPass(createAnnotateTargetPass(options.target));
@@ -76,16 +71,12 @@ void addStep(OpPassManager &manager, const PassOptions &options) {
     // Parameters of 16 bits have copies of float32, which are trained.
     manager.addPass(createAddMastersPass(options.masters));
     // The forward is stored in 16 bits.
-    if (options.precision) {
-      ApplyPrecisionPassOptions precision = *options.precision;
-      if (roundsToFloat8(options)) // and everything else to bfloat16
-        precision.type = "bf16";
-      manager.addPass(createApplyPrecisionPass(precision));
-    }
+    if (options.precision)
+      manager.addPass(createApplyPrecisionPass(*options.precision));
     manager.addNestedPass<func::FuncOp>(createWidenSumsPass());
     // Some products of 16 bits have factors that are rounded to 8.
-    if (roundsToFloat8(options))
-      manager.addPass(createApplyFloat8Pass());
+    if (options.float8)
+      manager.addPass(createApplyFloat8Pass(options.float8->apply));
   }
   // A stage alone does not know of all attentions.
   if (options.tokens)
@@ -115,8 +106,8 @@ void addPrograms(OpPassManager &manager, const PassOptions &options) {
     // Fold first: gradients are marked on the ops that make them.
     manager.addPass(createCanonicalizerPass());
     // Whole tensors are scaled, before ranks divide them.
-    if (roundsToFloat8(options))
-      manager.addPass(createRoundFloat8Pass());
+    if (options.float8)
+      manager.addPass(createRoundFloat8Pass(options.float8->round));
     if (options.zero) {
       // ZeRO: units of parameters that ranks divide.
       manager.addPass(createAnnotateMeshPass(options.mesh));
@@ -125,6 +116,9 @@ void addPrograms(OpPassManager &manager, const PassOptions &options) {
     // @micro adds up gradients, @apply ends the step.
     if (options.splitsStep)
       manager.addPass(createAccumulateGradientsPass());
+    // The histories that scales of 8 bits are made of end with the step.
+    if (options.float8)
+      manager.addPass(createRollAmaxPass());
     manager.addPass(createBuildOptimizerStepPass(options.optimizer));
     // 1-bit Adam's second way to end a step.
     if (options.compressed)

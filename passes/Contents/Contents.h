@@ -17,6 +17,7 @@
 #include "passes/Import/Passes.h"
 #include "passes/Memory/Passes.h"
 #include "passes/Pipeline/Passes.h"
+#include "passes/Precision/Float8Passes.h"
 #include "passes/Precision/Passes.h"
 #include "passes/Scheduling/Passes.h"
 #include "passes/Sequence/Passes.h"
@@ -41,6 +42,12 @@ struct PassOptions {
   std::optional<ShardParametersPassOptions> parameters;
   AddMastersPassOptions masters;
   std::optional<ApplyPrecisionPassOptions> precision;
+  /// Products of 8-bit floats.
+  struct Float8 {
+    ApplyFloat8PassOptions apply;
+    RoundFloat8PassOptions round; // addPrograms
+  };
+  std::optional<Float8> float8;
   /// How tokens are divided over ranks of sp.
   struct Tokens {
     ExchangeHalosPassOptions halos;

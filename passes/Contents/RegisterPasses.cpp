@@ -4,7 +4,6 @@
 #include "dialects/Sched/TargetAttr.h"
 #include "passes/Allocation/Passes.h"
 #include "passes/Codegen/Passes.h"
-#include "passes/Precision/Float8Passes.h"
 #include "passes/Proof/Passes.h"
 
 #include "mlir/Pass/PassManager.h"

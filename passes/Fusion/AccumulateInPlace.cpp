@@ -5,6 +5,7 @@
 // a mark; here both are of one rank.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Train/Float8Ops.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "passes/Analysis/InPlaceSums.h"
 #include "passes/Fusion/Passes.h"
@@ -27,6 +28,7 @@ struct AccumulateInPlace
         sums.push_back(op);
     });
     for (AddOp op : sums) {
+      widenScaled(op.getRhs());
       OpBuilder builder(op);
       Value term = op.getRhs();
       Value sum = addInPlace(builder, op.getLoc(), op.getLhs(), op.getRhs());
@@ -40,6 +42,20 @@ struct AccumulateInPlace
   }
 
 private:
+  /// A product of 8-bit floats whose 16 bits go into the sum alone gives what
+  /// it has added up in float32.
+  static void widenScaled(Value term) {
+    auto wide = term.getDefiningOp<ConvertOp>();
+    auto product = wide ? wide.getInput().getDefiningOp<ScaledMatmulOp>()
+                        : ScaledMatmulOp();
+    if (!product || !product->hasOneUse() ||
+        !getElementTypeOrSelf(wide.getType()).isF32())
+      return;
+    product.getResult().setType(cast<RankedTensorType>(wide.getType()));
+    wide.replaceAllUsesWith(product.getResult());
+    wide.erase();
+  }
+
   /// A conversion that nothing reads any more, and the product that it is of.
   static void eraseUnused(Operation *op) {
     while (op && isOpTriviallyDead(op)) {

@@ -4,10 +4,14 @@
 // for forward and backward together would be kept between them.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Dist/Notes.h"
+#include "dialects/Onnx/Location.h"
 #include "dialects/Train/Float8Ops.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "passes/Fusion/Passes.h"
 #include "passes/Target/Target.h"
+
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace zc::train;
@@ -17,6 +21,81 @@ namespace zc {
 #include "passes/Fusion/Passes.h.inc"
 
 namespace {
+
+/// A factor [rows, K] of a product, as libraries for 8 bits read it.
+Value transposeIf(OpBuilder &builder, bool transposes, Value value) {
+  return transposes ? transpose(builder, value.getLoc(), value, {1, 0}) : value;
+}
+
+/// Scales of blocks of such a factor, which was transposed if `turned`: [K /
+/// 128, rows], or, of squares, rows of a multiple of 4 numbers.
+Value packScale(OpBuilder &builder, Value scale, int64_t rows, bool turned) {
+  constexpr int64_t kScaleStep = 4; // cuBLAS: 16 bytes
+  auto shape = cast<RankedTensorType>(scale.getType()).getShape();
+  if (shape[turned ? 1 : 0] == rows)
+    return transposeIf(builder, !turned, scale);
+  scale = transposeIf(builder, turned, scale);
+  auto type = cast<RankedTensorType>(scale.getType());
+  const int64_t length = llvm::alignTo(type.getDimSize(1), kScaleStep);
+  if (length == type.getDimSize(1))
+    return scale;
+  return PadOp::create(builder, scale.getLoc(),
+                       withShape(type, {type.getDimSize(0), length}), scale,
+                       ArrayRef<int64_t>{0, 0}, ArrayRef<int64_t>{0, 0});
+}
+
+/// The numbers that 8-bit floats stand for, in float32: with scales that are
+/// powers of two these are numbers of bfloat16.
+Value scaleBack(OpBuilder &builder, Value value, Value scale) {
+  Location loc = value.getLoc();
+  auto whole = cast<RankedTensorType>(value.getType()).getShape();
+  auto parts = cast<RankedTensorType>(scale.getType()).getShape();
+  SmallVector<int64_t> shape, kept;
+  for (auto [size, count] : llvm::zip_equal(whole, parts)) {
+    kept.push_back(shape.size());
+    shape.push_back(count);
+    if (size != count)
+      shape.push_back(size / count);
+  }
+  Value wide = widen(builder, loc, reshape(builder, loc, value, shape));
+  wide = MulOp::create(builder, loc, wide,
+                       broadcast(builder, loc, scale, shape, kept));
+  return reshape(builder, loc, wide, whole);
+}
+
+/// "fc1 (8 x 40 by 40 x 16)".
+std::string describe(ScaledMatmulOp op) {
+  auto origin = onnx::getOrigin(op.getLoc());
+  auto printed = [](Value value) {
+    return llvm::join(
+        llvm::map_range(cast<RankedTensorType>(value.getType()).getShape(),
+                        [](int64_t size) { return std::to_string(size); }),
+        " x ");
+  };
+  return (origin ? origin->node.str() : std::string("a product")) + " (" +
+         printed(op.getLhs()) + " by " + printed(op.getRhs()) + ")";
+}
+
+/// Whether a library of the target multiplies 8-bit floats of sizes that suit
+/// it: a product of 16 x 16 tells.
+bool multipliesFloat8(MLIRContext *context, const Target &target) {
+  constexpr int64_t kSize = 16;
+  OpBuilder builder(context);
+  Location loc = builder.getUnknownLoc();
+  Block factors;
+  Value matrix = factors.addArgument(
+      RankedTensorType::get({kSize, kSize}, Float8E4M3FNType::get(context)),
+      loc);
+  Value scale =
+      factors.addArgument(RankedTensorType::get({}, builder.getF32Type()), loc);
+  auto product = ScaledMatmulOp::create(
+      builder, loc,
+      RankedTensorType::get({kSize, kSize}, builder.getBF16Type()), matrix,
+      matrix, scale, scale);
+  const bool hasLibrary = !target.libraryFor(product).empty();
+  product.erase();
+  return hasLibrary;
+}
 
 struct WidenProducts : public impl::WidenProductsPassBase<WidenProducts> {
   void runOnOperation() override {
@@ -28,6 +107,8 @@ struct WidenProducts : public impl::WidenProductsPassBase<WidenProducts> {
       else
         layOut(op);
     });
+    if (!scaled.empty() && multipliesFloat8(&getContext(), target))
+      noteWidened(scaled);
     for (ScaledMatmulOp op : scaled)
       widenScaled(op);
     SmallVector<Operation *> products;
@@ -41,15 +122,42 @@ struct WidenProducts : public impl::WidenProductsPassBase<WidenProducts> {
   }
 
 private:
+  /// A rank's parts may be of other sizes than the tensors.
+  void noteWidened(ArrayRef<ScaledMatmulOp> products) {
+    constexpr size_t kMost = 6;
+    SmallVector<std::string> names;
+    for (ScaledMatmulOp op : products)
+      if (std::string name = describe(op); !llvm::is_contained(names, name))
+        names.push_back(std::move(name));
+    ArrayRef<std::string> first = ArrayRef(names).take_front(kMost);
+    std::string text =
+        "a rank multiplies factors of 8-bit floats as bfloat16 where its parts "
+        "are no multiples of 16: " +
+        llvm::join(first, ", ");
+    if (names.size() > kMost)
+      text += " and " + std::to_string(names.size() - kMost) + " more";
+    dist::addNote(getOperation(), text);
+  }
+
   /// Libraries for 8 bits read factors along K alone: [M, K] and [N, K].
   static void layOut(ScaledMatmulOp op) {
     OpBuilder builder(op);
-    if (op.getTransposeLhs())
-      op.getLhsMutable().assign(
-          transpose(builder, op.getLoc(), op.getLhs(), {1, 0}));
-    if (!op.getTransposeRhs())
-      op.getRhsMutable().assign(
-          transpose(builder, op.getLoc(), op.getRhs(), {1, 0}));
+    const bool turnsLhs = op.getTransposeLhs(),
+               turnsRhs = !op.getTransposeRhs();
+    Value lhs = transposeIf(builder, turnsLhs, op.getLhs());
+    Value rhs = transposeIf(builder, turnsRhs, op.getRhs());
+    if (op.hasBlocks()) {
+      auto rowsOf = [](Value factor) {
+        return cast<RankedTensorType>(factor.getType()).getDimSize(0);
+      };
+      op.getLhsScaleMutable().assign(
+          packScale(builder, op.getLhsScale(), rowsOf(lhs), turnsLhs));
+      op.getRhsScaleMutable().assign(
+          packScale(builder, op.getRhsScale(), rowsOf(rhs), turnsRhs));
+      op.setPackedScales(true);
+    }
+    op.getLhsMutable().assign(lhs);
+    op.getRhsMutable().assign(rhs);
     op.setTransposeLhs(false);
     op.setTransposeRhs(true);
   }
@@ -59,24 +167,37 @@ private:
   static void widenScaled(ScaledMatmulOp op) {
     OpBuilder builder(op);
     Location loc = op.getLoc();
-    Value lhs = convert(builder, loc, op.getLhs(), builder.getBF16Type());
-    Value rhs = convert(builder, loc, op.getRhs(), builder.getBF16Type());
     auto type = cast<RankedTensorType>(op.getType());
-    auto wide = withElementType(type, builder.getF32Type());
-    Value product =
-        MatmulOp::create(builder, loc, wide, lhs, rhs, op.getTransposeLhs(),
-                         op.getTransposeRhs());
-    Value scale =
-        MulOp::create(builder, loc, op.getLhsScale(), op.getRhsScale());
-    product =
-        MulOp::create(builder, loc, product,
-                      broadcast(builder, loc, scale, type.getShape(), {}));
+    Value product = multiplyWide(builder, op);
+    if (!op.hasBlocks()) {
+      Value scale =
+          MulOp::create(builder, loc, op.getLhsScale(), op.getRhsScale());
+      product =
+          MulOp::create(builder, loc, product,
+                        broadcast(builder, loc, scale, type.getShape(), {}));
+    }
     Value result = narrow(builder, loc, product, type);
     for (NamedAttribute attribute : op->getDiscardableAttrs())
       result.getDefiningOp()->setAttr(attribute.getName(),
                                       attribute.getValue());
     op.getResult().replaceAllUsesWith(result);
     op.erase();
+  }
+
+  /// The product in float32; where scales are of blocks, of what factors stand
+  /// for.
+  static Value multiplyWide(OpBuilder &builder, ScaledMatmulOp op) {
+    Location loc = op.getLoc();
+    auto factor = [&](Value value, Value scale) {
+      if (op.hasBlocks())
+        value = scaleBack(builder, value, scale);
+      return convert(builder, loc, value, builder.getBF16Type());
+    };
+    Value lhs = factor(op.getLhs(), op.getLhsScale());
+    Value rhs = factor(op.getRhs(), op.getRhsScale());
+    return MatmulOp::create(
+        builder, loc, withElementType(op.getType(), builder.getF32Type()), lhs,
+        rhs, op.getTransposeLhs(), op.getTransposeRhs());
   }
 
   static void widenProduct(Operation *op) {

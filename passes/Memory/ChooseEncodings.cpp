@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Dist/DistDialect.h"
+#include "dialects/Dist/Notes.h"
 #include "dialects/Sched/SchedDialect.h"
 #include "passes/Memory/EncodeKept.h"
 #include "passes/Memory/MeasurePeak.h"
@@ -59,8 +60,10 @@ private:
       return failure();
     if (*least >= *before) {
       values.reset();
-      note("no value is kept in fewer bytes: the planned peak would be no "
-           "lower");
+      dist::addNote(
+          getOperation(),
+          "no value is kept in fewer bytes: the planned peak would be no "
+          "lower");
       return success();
     }
     SmallVector<unsigned> order(values.set_bits());
@@ -80,10 +83,13 @@ private:
       least = *peak;
       values = std::move(fewer);
     }
-    note(llvm::formatv("{0} value{1} kept for the backward in fewer bytes, "
-                       "which lowers the plan by {2:F2} MiB",
-                       values.count(), values.count() == 1 ? " is" : "s are",
-                       double(*before - *least) / (1 << 20)));
+    dist::addNote(
+        getOperation(),
+        llvm::formatv("{0} value{1} kept for the backward in fewer bytes, "
+                      "which lowers the plan by {2:F2} MiB",
+                      values.count(), values.count() == 1 ? " is" : "s are",
+                      double(*before - *least) / (1 << 20))
+            .str());
     return success();
   }
 
@@ -96,15 +102,6 @@ private:
     if (failed(peak))
       return failure();
     return peak->total();
-  }
-
-  void note(const Twine &text) {
-    SmallVector<Attribute> notes;
-    if (auto old = getOperation()->getAttrOfType<ArrayAttr>(dist::kNotesAttr))
-      notes.append(old.begin(), old.end());
-    notes.push_back(StringAttr::get(&getContext(), text));
-    getOperation()->setAttr(dist::kNotesAttr,
-                            ArrayAttr::get(&getContext(), notes));
   }
 
   /// The passes up to offsets.

@@ -2,6 +2,7 @@
 #include "passes/Memory/MarkOffload.h"
 
 #include "dialects/Sched/SchedDialect.h"
+#include "dialects/Train/Float8Ops.h"
 #include "passes/Memory/StepAnalysis.h"
 #include "passes/Scheduling/TrainProgram.h"
 
@@ -38,7 +39,8 @@ std::optional<OffloadChoice> parseOffload(StringRef text) {
   return choice;
 }
 
-/// Calls `body(state, isOptimizer)` for every state that may be offloaded.
+/// Calls `body(state, isOptimizer)` for every state that may be offloaded. A
+/// history that each forward reads stays where it is.
 static void
 forEachState(ModuleOp module,
              llvm::function_ref<void(StateOp state, bool isOptimizer)> body) {
@@ -47,7 +49,8 @@ forEachState(ModuleOp module,
   });
   for (StateOp state : module.getOps<StateOp>()) {
     StringRef kind = state.getKind();
-    bool isOptimizer = kind == kOptimizer || (hasCopies && kind == kParameter);
+    bool isOptimizer = (kind == kOptimizer && !isAmaxHistory(state)) ||
+                       (hasCopies && kind == kParameter);
     bool isParameter = kind == (hasCopies ? kCopy : kParameter);
     if ((isOptimizer || isParameter) && isLarge(state.getTensorType()))
       body(state, isOptimizer);

@@ -1,14 +1,15 @@
 //===- ApplyFloat8.cpp - --zc-apply-float8 --------------------------------===//
 #include "dialects/Dist/DistDialect.h"
+#include "dialects/Dist/Notes.h"
 #include "dialects/Interfaces/NamePattern.h"
 #include "dialects/Train/Float8Ops.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/ProgramBuilder.h"
 #include "passes/Precision/Float8Passes.h"
-#include "passes/Precision/Float8Step.h"
 #include "passes/Precision/States.h"
 
 #include "llvm/Support/FormatVariadic.h"
+#include <array>
 
 using namespace mlir;
 using namespace zc::train;
@@ -40,15 +41,22 @@ DenseSet<Operation *> findLast(func::FuncOp step) {
   return last;
 }
 
-bool areMultiples(MatmulOp op) {
+/// All of M, K and N are among these: rows of several dims are one dim.
+std::array<int64_t, 4> sizesOf(MatmulOp op) {
   auto lhs = cast<RankedTensorType>(op.getLhs().getType());
   auto rhs = cast<RankedTensorType>(op.getRhs().getType());
-  // All of M, K and N are among these: rows of several dims are one dim.
   int64_t columns = lhs.getShape().back();
-  int64_t rows = lhs.getNumElements() / columns;
-  return rows % kFloat8Step == 0 && columns % kFloat8Step == 0 &&
-         rhs.getDimSize(0) % kFloat8Step == 0 &&
-         rhs.getDimSize(1) % kFloat8Step == 0;
+  return {lhs.getNumElements() / columns, columns, rhs.getDimSize(0),
+          rhs.getDimSize(1)};
+}
+
+/// "a, b and 3 more".
+std::string listNames(ArrayRef<std::string> names) {
+  constexpr size_t kMost = 6;
+  std::string text = llvm::join(names.take_front(kMost), ", ");
+  if (names.size() > kMost)
+    text += llvm::formatv(" and {0} more", names.size() - kMost).str();
+  return text;
 }
 
 struct ApplyFloat8 : public impl::ApplyFloat8PassBase<ApplyFloat8> {
@@ -65,38 +73,86 @@ struct ApplyFloat8 : public impl::ApplyFloat8PassBase<ApplyFloat8> {
       getOperation().emitError(llvm::toString(excluded.takeError()));
       return signalPassFailure();
     }
+    chooseProducts(step, *excluded);
+    if (failed(checkMatches()) || failed(checkMarked()))
+      return signalPassFailure();
+    addNote();
+  }
+
+private:
+  /// Marks products, and lists the others.
+  void chooseProducts(func::FuncOp step, const NamePattern &excluded) {
     DenseSet<Operation *> last = findLast(step);
     for (auto op : step.getOps<MatmulOp>()) {
       StateOp weight = findWeight(op);
       if (!weight)
         continue;
       StringRef name = nameOf(weight);
-      if (last.contains(op))
-        wide.push_back((name + " (in front of the loss)").str());
-      else if (!exclude.empty() && excluded->isIn(name))
-        wide.push_back((name + " (excluded)").str());
-      else if (!areMultiples(op))
-        wide.push_back((name + " (not multiples of 16)").str());
+      const bool isExcluded = !exclude.empty() && excluded.isIn(name);
+      isMatched |= isExcluded;
+      candidates.push_back(name.str());
+      std::string why = last.contains(op) ? " (in front of the loss)"
+                        : isExcluded      ? " (excluded)"
+                                          : whyNot(op, weight);
+      if (why.empty())
+        mark(op, name);
       else
-        mark(op);
+        wide.push_back(name.str() + why);
     }
-    if (marked == 0) {
-      getOperation().emitError(
-          "no product would be of 8-bit floats: --precision fp8 is for "
-          "products of values and weights whose rows, inputs and outputs are "
-          "multiples of 16")
-          << (wide.empty() ? std::string()
-                           : "; as they are stay " + llvm::join(wide, ", "));
-      return signalPassFailure();
-    }
-    addNote();
   }
 
-private:
-  void mark(MatmulOp op) {
+  LogicalResult checkMatches() {
+    if (isMatched || exclude.empty() || mayMiss)
+      return success();
+    return getOperation().emitError("'")
+           << exclude << "' names no weight that values are multiplied by; "
+           << "there are " << listNames(candidates);
+  }
+
+  LogicalResult checkMarked() {
+    if (marked > 0)
+      return success();
+    return getOperation().emitError(
+               "no product would be of 8-bit floats: --precision fp8 is for "
+               "products of values and weights whose rows, inputs and outputs "
+               "are multiples of ")
+           << divisor
+           << (wide.empty() ? std::string()
+                            : "; as they are stay " + listNames(wide));
+  }
+
+  /// Why a product's sizes are none for 8 bits; empty: they are.
+  std::string whyNot(MatmulOp op, StateOp weight) const {
+    auto sizes = sizesOf(op);
+    const int64_t rows = rowDivisor > 0 ? rowDivisor : divisor;
+    if (llvm::any_of(sizes, [&](int64_t size) { return size % divisor != 0; }))
+      return llvm::formatv(" ({0} rows by {1} x {2}: not multiples of {3})",
+                           sizes[0], sizes[2], sizes[3], divisor.getValue());
+    if (sizes[0] % rows != 0)
+      return llvm::formatv(" ({0} rows: not multiples of {1} on each rank)",
+                           sizes[0], divisor.getValue());
+    if (dividesParts && !hasWholeParts(weight))
+      return llvm::formatv(" (its parts are not multiples of {0})",
+                           divisor.getValue());
+    return "";
+  }
+
+  bool hasWholeParts(StateOp weight) const {
+    auto sharding =
+        weight->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);
+    if (!sharding)
+      return true;
+    RankedTensorType part =
+        dist::getPart(weight.getTensorType(), sharding, dist::getMesh(weight));
+    return llvm::all_of(part.getShape(),
+                        [&](int64_t size) { return size % divisor == 0; });
+  }
+
+  void mark(MatmulOp op, StringRef weight) {
     Builder builder(&getContext());
-    Type type = Float8E4M3FNType::get(&getContext());
-    op->setAttr(kFloat8Attr, builder.getTypeArrayAttr({type, type}));
+    Attribute type = TypeAttr::get(Float8E4M3FNType::get(&getContext()));
+    op->setAttr(kFloat8Attr, builder.getArrayAttr(
+                                 {type, type, builder.getStringAttr(weight)}));
     ++numMarked;
     ++marked;
   }
@@ -121,28 +177,19 @@ private:
   }
 
   void addNote() {
-    constexpr size_t kMostNames = 6;
     std::string text = llvm::formatv(
         "{0} product{1} of values and weights, and their gradients' products, "
         "are of 8-bit floats",
         marked, marked == 1 ? "" : "s");
-    if (!wide.empty()) {
-      size_t more = wide.size() > kMostNames ? wide.size() - kMostNames : 0;
-      wide.resize(wide.size() - more);
-      text += "; of bfloat16 stay those of " + llvm::join(wide, ", ");
-      if (more)
-        text += llvm::formatv(" and {0} more", more).str();
-    }
-    SmallVector<Attribute> notes;
-    if (auto old = getOperation()->getAttrOfType<ArrayAttr>(dist::kNotesAttr))
-      notes.append(old.begin(), old.end());
-    notes.push_back(StringAttr::get(&getContext(), text));
-    getOperation()->setAttr(dist::kNotesAttr,
-                            ArrayAttr::get(&getContext(), notes));
+    if (!wide.empty())
+      text += "; of bfloat16 stay those of " + listNames(wide);
+    dist::addNote(getOperation(), text);
   }
 
   unsigned marked = 0;           // statistics may be off
   SmallVector<std::string> wide; // weights, and why
+  SmallVector<std::string> candidates;
+  bool isMatched = false; // whether `exclude` names a candidate
 };
 
 } // namespace

@@ -11,17 +11,27 @@ def ApplyFloat8Pass : Pass<"zc-apply-float8", "::mlir::ModuleOp"> {
     with a weight are marked: their factors become E4M3 where --zc-round-float8
     runs, and gradients E5M2. The last ones before the loss stay as they are, and
     those that libraries for 8 bits do not have: all of M, K and N must be
-    multiples of 16. Notes on the module say which.
+    multiples of 16, or of 128 where scales are of blocks; ranks have whole blocks,
+    so there rows are multiples of 128 for each rank, and so are the parts of
+    weights that are divided. Notes on the module say which. Where `exclude` names no weight of such a product, an error lists them.
 
     ```mlir
     %y = train.matmul %x, %w : (tensor<16x32xbf16>, tensor<32x16xbf16>) -> ...
     // becomes
-    %y = train.matmul %x, %w {train.float8 = [f8E4M3FN, f8E4M3FN]} : ...
+    %y = train.matmul %x, %w {train.float8 = [f8E4M3FN, f8E4M3FN, "w"]} : ...
     ```
   }];
   let options = [
     Option<"exclude", "exclude", "std::string", "\"\"",
-           "a regular expression: weights whose products stay in bfloat16">
+           "a regular expression: weights whose products stay in bfloat16">,
+    Option<"mayMiss", "may-miss", "bool", "false",
+           "`exclude` may name none: the module is a part of the model">,
+    Option<"divisor", "divisor", "int64_t", "16",
+           "what M, K and N must be multiples of">,
+    Option<"rowDivisor", "row-divisor", "int64_t", "0",
+           "what rows of values must be multiples of; 0: the same">,
+    Option<"dividesParts", "divides-parts", "bool", "false",
+           "parts of weights must be multiples of it, too">
   ];
   let statistics = [
     Statistic<"numMarked", "num-marked", "Products of 8-bit floats">
@@ -38,6 +48,17 @@ def RoundFloat8Pass : Pass<"zc-round-float8", "::mlir::ModuleOp"> {
     read it, but for weights, which the backward rounds again: nothing of them is
     kept. A largest magnitude below 1e-12 counts as that.
 
+    `delayed`: the largest magnitude is that of `history` steps before, which are
+    states of kind optimizer, `state.NAME.fp8_amax_input` (`_weight`, `_gradient`),
+    and saved with the others. Before the first step the scale is 1. Element 0 is
+    the largest of the micro-batches of the step that runs, and counts from the
+    next one on (--zc-roll-amax).
+
+    `block`: values and gradients have a scale for every 128 elements along the
+    sum, weights for every 128 x 128; scales are the powers of two below, and
+    gradients are of E4M3 too. A tensor that is summed over in two products is
+    rounded in both ways.
+
     ```mlir
     %y = train.matmul %x, %w {train.float8 = [f8E4M3FN, f8E4M3FN]} : ...
     // becomes
@@ -48,8 +69,27 @@ def RoundFloat8Pass : Pass<"zc-round-float8", "::mlir::ModuleOp"> {
     %y = train.scaled_matmul %5, %w8, %3, %ws : ... -> tensor<16x16xbf16>
     ```
   }];
+  let options = [
+    Option<"scaling", "scaling", "std::string", "\"current\"",
+           "what scales are of: current, delayed or block">,
+    Option<"history", "history", "int64_t", "1024",
+           "with delayed, the steps whose largest magnitudes count">
+  ];
   let statistics = [
     Statistic<"numRounded", "num-rounded", "Tensors rounded to 8 bits">
+  ];
+  let dependentDialects = ["::zc::train::TrainDialect"];
+}
+
+def RollAmaxPass : Pass<"zc-roll-amax", "::mlir::ModuleOp"> {
+  let summary = "end a step in the histories of largest magnitudes";
+  let description = [{
+    Requires what --zc-round-float8 made, in `@step`, or behind
+    --zc-accumulate-gradients: then `@apply` ends the step. Element i of a history
+    becomes element i + 1, and element 0 is 0 for the next step.
+  }];
+  let statistics = [
+    Statistic<"numRolled", "num-rolled", "Histories">
   ];
   let dependentDialects = ["::zc::train::TrainDialect"];
 }

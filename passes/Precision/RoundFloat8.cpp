@@ -1,12 +1,15 @@
 //===- RoundFloat8.cpp - --zc-round-float8 --------------------------------===//
 //
-// Scales are of whole tensors, before these are divided: a rank's part has the
-// scale that one rank alone would find.
+// Scales are of whole tensors, or of their blocks, before these are divided: a
+// rank's part has the scale that one rank alone would find.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/Float8Ops.h"
 #include "dialects/Train/Ops/OpSupport.h"
+#include "dialects/Train/ProgramBuilder.h"
+#include "passes/Precision/AmaxHistory.h"
 #include "passes/Precision/Float8Passes.h"
+#include "passes/Precision/Float8Rounding.h"
 #include "passes/Precision/States.h"
 
 using namespace mlir;
@@ -18,128 +21,197 @@ namespace zc {
 
 namespace {
 
-/// A tensor of 8-bit floats, times `inverse`, is about the one that it is of.
-struct Rounded {
-  Value value, inverse;
-};
-
-/// Emits how one tensor is rounded.
-class Rounder {
-public:
-  Rounder(OpBuilder &builder, Value value, FloatType type)
-      : builder(builder), loc(value.getLoc()), value(value), type(type),
-        largest(
-            APFloat::getLargest(type.getFloatSemantics()).convertToDouble()) {}
-
-  Rounded round() {
-    // Far below what matters; the scale and its reciprocal are finite.
-    constexpr double kLeast = 1e-12;
-    Value size = measure();
-    size = MaxOp::create(builder, loc, size, number(kLeast));
-    Value scale = DivOp::create(builder, loc, number(largest), size);
-    Value inverse = DivOp::create(builder, loc, number(1), scale);
-    return {convert(builder, loc, scaled(scale), type), inverse};
-  }
-
-private:
-  Value number(double value) {
-    return splat(builder, loc, RankedTensorType::get({}, builder.getF32Type()),
-                 value);
-  }
-
-  /// The largest magnitude: of rows first, which threads share.
-  Value measure() {
-    auto from = cast<RankedTensorType>(value.getType());
-    auto wide = withComputeType(from);
-    int64_t last = from.getRank() - 1;
-    Value rows = AmaxOp::create(builder, loc,
-                                withShape(wide, from.getShape().drop_back()),
-                                value, ArrayRef<int64_t>{last});
-    if (last == 0)
-      return rows;
-    return AmaxOp::create(builder, loc, withShape(wide, {}), rows,
-                          llvm::to_vector(llvm::seq<int64_t>(0, last)));
-  }
-
-  /// Within what the type holds: a product may be rounded up.
-  Value scaled(Value scale) {
-    Value wide = widen(builder, loc, value);
-    auto shape = cast<RankedTensorType>(wide.getType()).getShape();
-    Value product = MulOp::create(builder, loc, wide,
-                                  broadcast(builder, loc, scale, shape, {}));
-    Value above = splat(builder, loc, wide.getType(), largest);
-    Value below = splat(builder, loc, wide.getType(), -largest);
-    product = MinOp::create(builder, loc, product, above);
-    return MaxOp::create(builder, loc, product, below);
-  }
-
-  OpBuilder &builder;
-  Location loc;
-  Value value;
-  FloatType type;
-  double largest;
-};
-
 /// On ops that round a weight for the backward: no pass may take the forward's
 /// in their place, which would be kept.
 constexpr llvm::StringLiteral kAgainAttr = "train.float8_again";
 
+/// Marks the ops that are made in front of an insertion point while it lives.
+class Marking {
+public:
+  explicit Marking(OpBuilder &builder) : builder(builder), before(last()) {}
+  ~Marking() {
+    Operation *op =
+        before ? before->getNextNode() : &builder.getBlock()->front();
+    for (Operation *end = &*builder.getInsertionPoint(); op != end;
+         op = op->getNextNode())
+      op->setAttr(kAgainAttr, builder.getUnitAttr());
+  }
+
+private:
+  Operation *last() const {
+    Block::iterator point = builder.getInsertionPoint();
+    return point == builder.getBlock()->begin() ? nullptr : &*std::prev(point);
+  }
+
+  OpBuilder &builder;
+  Operation *before;
+};
+
+/// A factor of a product, and how it is rounded.
+struct Factor {
+  Value value;
+  FloatType type;
+  bool sumsRows = false; // over its rows, or over its last dim
+  bool isAgain = false;  // a weight's, for the backward
+  StringRef kind;        // input, weight, gradient
+};
+
+/// [rows..., columns] as [rows, columns].
+Value asMatrix(OpBuilder &builder, Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  const int64_t columns = type.getShape().back();
+  return reshape(builder, value.getLoc(), value,
+                 {type.getNumElements() / columns, columns});
+}
+
 struct RoundFloat8 : public impl::RoundFloat8PassBase<RoundFloat8> {
+  using RoundFloat8PassBase::RoundFloat8PassBase;
+
   void runOnOperation() override {
+    if (!llvm::is_contained({"current", "delayed", "block"}, scaling) ||
+        history < 1) {
+      getOperation().emitError("scaling: expected current, delayed or block, "
+                               "and a history of at least 1 step, found '")
+          << scaling << "' and " << history;
+      return signalPassFailure();
+    }
     SmallVector<MatmulOp> products;
     getOperation().walk([&](MatmulOp op) {
       if (op->hasAttr(kFloat8Attr))
         products.push_back(op);
     });
     for (MatmulOp op : products)
-      replace(op);
+      if (failed(replace(op)))
+        return signalPassFailure();
   }
 
 private:
-  void replace(MatmulOp op) {
-    auto types = op->getAttrOfType<ArrayAttr>(kFloat8Attr);
-    auto typeOf = [&](unsigned index) {
-      return cast<FloatType>(cast<TypeAttr>(types[index]).getValue());
-    };
-    const bool isBackward =
-        isa<Float8E5M2Type>(typeOf(0)) || isa<Float8E5M2Type>(typeOf(1));
-    Rounded lhs = round(op, op.getLhs(), typeOf(0), isBackward);
-    Rounded rhs = round(op, op.getRhs(), typeOf(1), isBackward);
+  LogicalResult replace(MatmulOp op) {
     OpBuilder builder(op);
+    FailureOr<Rounded> lhs = round(op, factorOf(op, 0)),
+                       rhs = round(op, factorOf(op, 1));
+    if (failed(lhs) || failed(rhs))
+      return failure();
+    const bool isMatrix = scaling == "block"; // rows are one dim
+    auto type = cast<RankedTensorType>(op.getType());
     auto made = ScaledMatmulOp::create(
-        builder, op.getLoc(), op.getType(), lhs.value, rhs.value, lhs.inverse,
-        rhs.inverse, op.getTransposeLhs(), op.getTransposeRhs());
+        builder, op.getLoc(),
+        isMatrix
+            ? withShape(type, {type.getNumElements() / type.getShape().back(),
+                               type.getShape().back()})
+            : type,
+        lhs->value, rhs->value, lhs->inverse, rhs->inverse,
+        op.getTransposeLhs(), op.getTransposeRhs());
     for (NamedAttribute attribute : op->getDiscardableAttrs())
       if (attribute.getName() != kFloat8Attr)
         made->setAttr(attribute.getName(), attribute.getValue());
-    op.getResult().replaceAllUsesWith(made.getResult());
+    op.getResult().replaceAllUsesWith(
+        reshape(builder, op.getLoc(), made.getResult(), type.getShape()));
     op.erase();
+    return success();
   }
 
-  Rounded round(MatmulOp op, Value value, FloatType type, bool isBackward) {
-    const bool again = isBackward && findReadWeight(value);
-    Rounded &known = rounded[again][{value, type}];
-    if (known.value)
-      return known;
+  Factor factorOf(MatmulOp op, unsigned index) const {
+    auto types = op->getAttrOfType<ArrayAttr>(kFloat8Attr);
+    auto typeOf = [&](unsigned each) {
+      return cast<FloatType>(cast<TypeAttr>(types[each]).getValue());
+    };
+    Factor factor;
+    factor.value = op->getOperand(index);
+    factor.type = typeOf(index);
+    const bool isBackward =
+        isa<Float8E5M2Type>(typeOf(0)) || isa<Float8E5M2Type>(typeOf(1));
+    const bool isWeight = bool(findReadWeight(factor.value));
+    factor.isAgain = isBackward && isWeight;
+    factor.kind = isa<Float8E5M2Type>(factor.type) ? "gradient"
+                  : isWeight                       ? "weight"
+                                                   : "input";
+    // A matrix that is stored as [K, rows] is summed over its rows.
+    const bool isFirst = index == 0;
+    factor.sumsRows = isFirst ? op.getTransposeLhs() : !op.getTransposeRhs();
+    return factor;
+  }
+
+  /// Where a factor is rounded: values where they are made, weights where they
+  /// are read.
+  static OpBuilder builderFor(MatmulOp op, Value value) {
     OpBuilder builder(op);
     if (!findReadWeight(value))
       builder.setInsertionPointAfterValue(value);
-    Operation *before =
-        builder.getInsertionPoint() == builder.getBlock()->begin()
-            ? nullptr
-            : &*std::prev(builder.getInsertionPoint());
-    known = Rounder(builder, value, type).round();
-    ++numRounded;
-    if (again)
-      for (Operation *made = before ? before->getNextNode()
-                                    : &builder.getBlock()->front();
-           made != &*builder.getInsertionPoint(); made = made->getNextNode())
-        made->setAttr(kAgainAttr, builder.getUnitAttr());
-    return known;
+    return builder;
   }
 
-  /// By the type, and whether for the backward again.
-  DenseMap<std::pair<Value, Type>, Rounded> rounded[2];
+  FailureOr<Rounded> round(MatmulOp op, const Factor &factor) {
+    Rounded &known = rounded[factor.isAgain][{factor.value, keyOf(factor)}];
+    if (known.value)
+      return known;
+    OpBuilder builder = builderFor(op, factor.value);
+    std::optional<Marking> marking;
+    if (factor.isAgain)
+      marking.emplace(builder);
+    ++numRounded;
+    if (scaling == "block")
+      return known = roundBlocks(builder, factor);
+    Float8Rounder rounder(builder, factor.value, factor.type);
+    FailureOr<Value> scale = scaling == "delayed"
+                                 ? findDelayed(builder, op, factor, rounder)
+                                 : rounder.scaleOf(rounder.measure());
+    if (failed(scale))
+      return failure();
+    Value inverse = rounder.invert(*scale);
+    return known = {rounder.round(*scale), inverse};
+  }
+
+  /// A tensor has two forms of blocks, along its rows and across them; a
+  /// weight's, of squares, is one.
+  Attribute keyOf(const Factor &factor) const {
+    Builder builder(factor.value.getContext());
+    const bool across =
+        scaling == "block" && factor.sumsRows && factor.kind != "weight";
+    return builder.getArrayAttr(
+        {TypeAttr::get(factor.type), builder.getBoolAttr(across)});
+  }
+
+  /// All of E4M3: blocks have few magnitudes (DeepSeek-V3).
+  Rounded roundBlocks(OpBuilder &builder, const Factor &factor) {
+    Value matrix = asMatrix(builder, factor.value);
+    Float8Rounder rounder(builder, matrix,
+                          Float8E4M3FNType::get(&getContext()));
+    if (factor.kind == "weight")
+      return rounder.roundBlocks({kFloat8Block, kFloat8Block});
+    return factor.sumsRows ? rounder.roundBlocks({kFloat8Block, 1})
+                           : rounder.roundBlocks({1, kFloat8Block});
+  }
+
+  /// The scale of the steps before; the first reader of a tensor records what
+  /// it is now.
+  FailureOr<Value> findDelayed(OpBuilder &builder, MatmulOp op,
+                               const Factor &factor, Float8Rounder &rounder) {
+    if (factor.isAgain)
+      if (Value scale = scaleOfWeight.lookup(factor.value))
+        return scale;
+    auto step = op->getParentOfType<func::FuncOp>();
+    auto mark = op->getAttrOfType<ArrayAttr>(kFloat8Attr);
+    auto weight = dyn_cast<StringAttr>(mark[mark.size() - 1]);
+    if (!weight)
+      return op.emitError("expected the weight's name in ") << mark;
+    FailureOr<AmaxHistory> past = AmaxHistory::add(
+        step, weight, factor.kind, history, factor.value.getLoc());
+    if (failed(past))
+      return failure();
+    // As Transformer Engine does before it has seen a tensor: a scale of 1.
+    const double largest =
+        APFloat::getLargest(factor.type.getFloatSemantics()).convertToDouble();
+    Value scale = rounder.scaleOf(past->largest(builder, largest));
+    if (factor.kind == "weight")
+      scaleOfWeight[factor.value] = scale;
+    past->record(builder, rounder.measure());
+    return scale;
+  }
+
+  /// By the form, and whether for the backward again.
+  DenseMap<std::pair<Value, Attribute>, Rounded> rounded[2];
+  DenseMap<Value, Value> scaleOfWeight;
 };
 
 } // namespace

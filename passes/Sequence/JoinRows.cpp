@@ -47,8 +47,18 @@ private:
     return reshape(builder, value.getLoc(), value, {rows, columns});
   }
 
+  /// Scales of blocks have their factors' rows.
+  static void joinScales(OpBuilder &, MatmulOp) {}
+  static void joinScales(OpBuilder &builder, ScaledMatmulOp op) {
+    if (!op.hasBlocks())
+      return;
+    op.getLhsScaleMutable().assign(flatten(builder, op.getLhsScale()));
+    op.getRhsScaleMutable().assign(flatten(builder, op.getRhsScale()));
+  }
+
   template <typename Op> static void join(Op op) {
     OpBuilder builder(op);
+    joinScales(builder, op);
     op.getLhsMutable().assign(flatten(builder, op.getLhs()));
     op.getRhsMutable().assign(flatten(builder, op.getRhs()));
     auto type = cast<RankedTensorType>(op.getType());

@@ -66,7 +66,11 @@ private:
   void visit(Operation *op);
   void visitReshape(ReshapeOp op);
   bool takesTokensApart(ReshapeOp op) const;
+  bool visitRowBlocks(ReshapeOp op, Twin twin);
+  bool visitBroadcast(BroadcastOp op, Twin input);
   template <typename Op> bool visitMatmul(Op op);
+  bool setScales(MatmulOp, ArrayRef<unsigned>) { return true; }
+  bool setScales(ScaledMatmulOp made, ArrayRef<unsigned> factors);
   template <typename Op> bool visitReduce(Op op, Twin input);
   bool visitRows(Operation *op, int64_t tokens);
   std::optional<Value> findTwin(Operation *op, Value value, int64_t tokens);
@@ -117,6 +121,8 @@ void RowSeparator::visitReshape(ReshapeOp op) {
   ArrayRef<int64_t> to = shapeOfType(op.getResult());
   OpBuilder builder(op);
   if (auto twin = twinOf(op.getInput())) {
+    if (visitRowBlocks(op, *twin))
+      return;
     if (to.empty() || to[0] != samples * twin->tokens) {
       op.getInputMutable().assign(twin->value); // the same elements
       return;
@@ -143,9 +149,60 @@ void RowSeparator::visitReshape(ReshapeOp op) {
       reshape(builder, op.getLoc(), op.getInput(), type.getShape()), tokens};
 }
 
+/// Blocks of rows, for scales of 8-bit floats, are of one sample's tokens:
+/// [samples tokens, ..] as [samples tokens / block, block, ..], and back.
+bool RowSeparator::visitRowBlocks(ReshapeOp op, Twin twin) {
+  ArrayRef<int64_t> from = shapeOfType(op.getInput());
+  ArrayRef<int64_t> to = shapeOfType(op.getResult());
+  if (from.size() < 2 || to.size() < 2 || from[0] == to[0])
+    return false;
+  auto isCutAs = [](ArrayRef<int64_t> whole, ArrayRef<int64_t> parts) {
+    return parts.size() > 2 && parts[1] == kFloat8Block &&
+           parts[0] * parts[1] == whole[0] &&
+           parts.drop_front(2) == whole.drop_front(1);
+  };
+  const bool cuts = isCutAs(from, to), joins = isCutAs(to, from);
+  if ((!cuts && !joins) || to[0] % samples != 0 || to[0] == samples)
+    return false;
+  OpBuilder builder(op);
+  const int64_t tokens = to[0] / samples;
+  auto type = cast<RankedTensorType>(separated(op.getType(), tokens));
+  twins[op.getResult()] = {
+      reshape(builder, op.getLoc(), twin.value, type.getShape()), tokens};
+  return true;
+}
+
+/// A value that has a row for each row is repeated along other dims.
+bool RowSeparator::visitBroadcast(BroadcastOp op, Twin input) {
+  if (op.getDims().empty() || op.getDims().front() != 0 ||
+      shapeOfType(op.getInput())[0] != shapeOfType(op.getResult())[0])
+    return false;
+  SmallVector<int64_t> dims = {0};
+  for (int64_t dim : op.getDims())
+    dims.push_back(dim + 1);
+  OpBuilder builder(op);
+  auto type = cast<RankedTensorType>(separated(op.getType(), input.tokens));
+  twins[op.getResult()] = {train::broadcast(builder, op.getLoc(), input.value,
+                                            type.getShape(), dims),
+                           input.tokens};
+  return true;
+}
+
 /// Others read the same value from a new op.
 void RowSeparator::replaceWhole(Operation *op, Operation *made) {
   op->replaceAllUsesWith(made->getResults());
+}
+
+/// Scales of blocks are told apart as their factors are; else none is.
+bool RowSeparator::setScales(ScaledMatmulOp made, ArrayRef<unsigned> factors) {
+  if (!made.hasBlocks())
+    return true;
+  for (unsigned factor : factors)
+    if (auto scale = twinOf(made->getOperand(factor + 2)))
+      made->setOperand(factor + 2, scale->value);
+    else
+      return false;
+  return true;
 }
 
 template <typename Op> bool RowSeparator::visitMatmul(Op op) {
@@ -155,6 +212,10 @@ template <typename Op> bool RowSeparator::visitMatmul(Op op) {
   OpBuilder builder(op);
   if (lhs && !rhs && !op.getTransposeLhs()) {
     auto made = cast<Op>(builder.clone(*op));
+    if (!setScales(made, {0})) {
+      made.erase();
+      return false;
+    }
     made.getLhsMutable().assign(lhs->value);
     made.getResult().setType(
         cast<RankedTensorType>(separated(op.getType(), lhs->tokens)));
@@ -165,6 +226,10 @@ template <typename Op> bool RowSeparator::visitMatmul(Op op) {
       op.getTransposeRhs())
     return false;
   auto made = cast<Op>(builder.clone(*op));
+  if (!setScales(made, {0, 1})) {
+    made.erase();
+    return false;
+  }
   made.getLhsMutable().assign(lhs->value);
   made.getRhsMutable().assign(rhs->value);
   replaceWhole(op, made);
@@ -285,6 +350,9 @@ void RowSeparator::visit(Operation *op) {
     done = visitReduce(reduce, *first);
   else if (auto amax = dyn_cast<AmaxOp>(op))
     done = visitReduce(amax, *first);
+  else if (auto spread = dyn_cast<BroadcastOp>(op);
+           spread && visitBroadcast(spread, *first))
+    done = true;
   else
     done = visitRows(op, first->tokens);
   if (!done) // reads rows as they were, but made of the twin

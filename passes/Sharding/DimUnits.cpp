@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/Sharding/ZeroStrategy.h"
 
+#include "dialects/Dist/Notes.h"
 #include "dialects/Train/ProgramBuilder.h"
 
 using namespace mlir;
@@ -90,14 +91,9 @@ private:
   /// Adds a note on parameters that stay whole.
   void note(ArrayRef<StringRef> left) {
     auto ranks = std::to_string(groupSize(settings.axes, settings.mesh));
-    std::string text = "--zero leaves " + llvm::join(left, ", ") +
-                       " whole: no dim divides among " + ranks + " ranks";
-    SmallVector<Attribute> notes;
-    if (auto old = settings.module->getAttrOfType<ArrayAttr>(dist::kNotesAttr))
-      llvm::append_range(notes, old);
-    notes.push_back(StringAttr::get(settings.module.getContext(), text));
-    settings.module->setAttr(
-        dist::kNotesAttr, ArrayAttr::get(settings.module.getContext(), notes));
+    dist::addNote(settings.module, "--zero leaves " + llvm::join(left, ", ") +
+                                       " whole: no dim divides among " + ranks +
+                                       " ranks");
   }
 
   void divideState(Unit &unit) {

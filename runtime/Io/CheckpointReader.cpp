@@ -176,6 +176,13 @@ Status checkNothingIsLost(const Executor &executor, const std::string &folder,
       "the exported model");
 }
 
+/// Whether a state holds the largest magnitudes that a tensor had in the steps
+/// before (--fp8-scaling delayed).
+bool isAmaxHistory(const plan::State &state) {
+  return state.kind() == plan::OPTIMIZER &&
+         state.slot().rfind("fp8_amax_", 0) == 0;
+}
+
 /// `isPartial`: set where states that each rank keeps for itself were of
 /// others.
 Status loadGroup(Executor &executor, const std::string &folder,
@@ -191,6 +198,12 @@ Status loadGroup(Executor &executor, const std::string &folder,
       const SafetensorsTensor *found = files.find(tensor.name());
       if (state.per_rank() && found && !hasDims(*found, tensor.type)) {
         isPartial = true;
+        ZC_RETURN_IF_ERROR(clearState(executor, state));
+        continue;
+      }
+      // A checkpoint of another precision, or of more steps, has no such one:
+      // it begins as in a new run.
+      if (isAmaxHistory(state) && (!found || !hasDims(*found, tensor.type))) {
         ZC_RETURN_IF_ERROR(clearState(executor, state));
         continue;
       }

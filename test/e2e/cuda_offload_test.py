@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """A GPU's host keeps tensors in its memory, and its processor updates some: on
 the fakes of cuda_run_test."""
+import json
 import unittest
 
 import numpy as np
+import onnx
+from onnx import numpy_helper
 from safetensors.numpy import load_file
 
 from cuda_run_test import Fake
-from zctest import read_log
+from zctest import Fixture, latest_step, load_tensors, read_log, run
 
 
 class Offload(Fake):
@@ -111,6 +114,68 @@ class Offload(Fake):
             with self.subTest(options=options):
                 self.check_updates("--precision", "bf16", "--mesh", *options,
                                    run=("--local-ranks", "2"))
+
+    def update_artifact(self, *options):
+        return self.artifact("gpt", "--offload", "update", *options)
+
+    def test_skipped_steps_of_the_host(self):
+        """A step whose gradients overflow changes no weight, no moment and no
+        count of steps, and the next one is as if there had been none."""
+        kept = self.folder / "kept"
+        artifact = self.update_artifact("--precision", "fp16", "--loss-scale",
+                                        "4294967296")
+        code, _, err = run(*self.command("gpt", artifact, 2, "--checkpoint",
+                                         kept), env=self.gpu)
+        self.assertEqual(code, 0, err)
+        self.assertEqual(err.count("the step is skipped"), 2)
+        self.assertEqual([line["skipped"] for line in read_log(self.log)],
+                         [1, 1])
+        initial = {tensor.name: numpy_helper.to_array(tensor) for tensor in
+                   onnx.load(Fixture("gpt").model).graph.initializer}
+        for name, array in load_tensors(latest_step(kept)).items():
+            np.testing.assert_array_equal(array, initial[name], name)
+        for name, array in load_tensors(latest_step(kept),
+                                        "optimizer").items():
+            self.assertFalse(array.any(), name)
+        state = json.loads((latest_step(kept) / "train_state.json").read_text())
+        self.assertEqual(state["scalars"]["optimizer.step"]["value"], 0)
+
+    def test_the_host_goes_on(self):
+        """A run resumes to the same bits: masters and moments, which the host
+        has, are those of the checkpoint, and the GPU's copies are made of
+        them."""
+        losses, weights = {}, {}
+        artifact = self.update_artifact("--precision", "bf16")
+        for name, parts in (("whole", (4,)), ("parts", (2, 4))):
+            folder = self.folder / name
+            losses[name] = []
+            for steps in parts:
+                self.run_fixture("gpt", artifact, steps, "--checkpoint", folder,
+                                 *(("--resume",) if folder.exists() else ()))
+                losses[name] += [line["loss"] for line in read_log(self.log)
+                                 if line["step"] > len(losses[name])]
+            step = latest_step(folder)
+            weights[name] = {**load_tensors(step),
+                             **load_tensors(step, "optimizer")}
+        self.assertEqual(losses["parts"], losses["whole"])
+        self.assertGreater(len(weights["whole"]), 20)
+        for name, array in weights["whole"].items():
+            np.testing.assert_array_equal(weights["parts"][name], array, name)
+
+    def test_evaluation_of_what_the_host_updates(self):
+        """The GPU's weights of 16 bits are made of a checkpoint's: those of the
+        same artifact without offloading."""
+        found = {}
+        trained = self.folder / "trained"
+        self.run_fixture("gpt", self.update_artifact("--precision", "bf16"), 2,
+                         "--checkpoint", trained)
+        for offload in ("update", "none"):
+            artifact = self.artifact("gpt", "--offload", offload, "--precision",
+                                     "bf16")
+            out = self.zc("eval", artifact, "--data", Fixture("gpt").data,
+                          "--checkpoint", trained, "--json", env=self.gpu)
+            found[offload] = json.loads(out)
+        self.assertEqual(found["update"], found["none"])
 
     def test_a_budget_takes_the_hosts_memory(self):
         """A megabyte is the products' workspace. A budget that takes nothing has

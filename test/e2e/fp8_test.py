@@ -7,51 +7,49 @@ import unittest
 import ml_dtypes
 import numpy as np
 
+import fp8_network
+from fp8_network import BATCH, LEARNING_RATE, STEPS, WIDTHS, data, weights
 from small_models import SmallModels
-from zctest import Fixture, read_log, run
+from zctest import Fixture, latest_step, load_tensors, read_log, run
 
 FIXTURES = pathlib.Path(__file__).resolve().parents[1] / "fixtures"
 REFERENCE = json.loads((FIXTURES / "fp8" / "reference.json").read_text())
-# As tools/reference/fp8.py has them, which needs PyTorch.
-STEPS, LEARNING_RATE, BATCH = 10, 0.5, 32
-WIDTHS = (64, 128, 64, 16)
-
-
-def weights():
-    random = np.random.default_rng(0)
-    return [(random.normal(size=(n, m)) / n ** 0.5).astype(np.float32)
-            for n, m in zip(WIDTHS, WIDTHS[1:])]
-
-
-def data():
-    random = np.random.default_rng(1)
-    x = random.normal(size=(BATCH * STEPS, WIDTHS[0])).astype(np.float32)
-    target = (np.random.default_rng(2).normal(size=(WIDTHS[0], WIDTHS[-1]))
-              / WIDTHS[0] ** 0.5).astype(np.float32)
-    return x, np.tanh(x @ target).astype(np.float32)
+# Sizes of which blocks of 128 are parts.
+BLOCK_BATCH, BLOCK_WIDTHS = 128, (128, 256, 128, 16)
 
 
 class Fp8Test(SmallModels):
 
-    def recorded_model(self, batch=BATCH, relu=True):
+    def recorded_model(self, batch=BATCH, widths=WIDTHS):
         nodes, value = [], "x"
         for i in range(3):
             nodes.append(("MatMul", [value, f"w{i}"], f"p{i}"))
             value = f"p{i}"
-            if i < 2 and relu:
+            if i < 2:
                 nodes.append(("Relu", [value], f"r{i}"))
                 value = f"r{i}"
         return self.save("recorded.onnx", nodes,
-                         {f"w{i}": w for i, w in enumerate(weights())},
-                         {"x": (batch, WIDTHS[0])}, {"p2": (batch, WIDTHS[-1])})
+                         {f"w{i}": w for i, w in enumerate(weights(widths))},
+                         {"x": (batch, widths[0])}, {"p2": (batch, widths[-1])})
 
-    def losses(self, *options, ranks=1, precision="fp8", more=()):
+    def losses(self, *options, ranks=1, precision="fp8", more=(), batch=BATCH,
+               widths=WIDTHS, steps=STEPS):
         artifact, self.output = self.compiled(
-            self.recorded_model(), "--precision", precision, *options)
+            self.recorded_model(batch, widths), "--precision", precision,
+            *options)
+        self.artifact = artifact
         ranks = ("--local-ranks", ranks) if ranks > 1 else ()
         found, self.tensors = self.trained(
-            artifact, *data(), *ranks, *more, steps=STEPS, lr=LEARNING_RATE)
+            artifact, *data(batch, widths), *ranks, *more, steps=steps,
+            lr=LEARNING_RATE)
         return np.array(found)
+
+    def histories(self):
+        """Those of the last run, by zc's names without "state." and "fp8_amax_"."""
+        folder = latest_step(self.folder / f"{self.artifact.stem}-c")
+        return {name.removeprefix("state.").replace("fp8_amax_", ""): array
+                for name, array in load_tensors(folder, "optimizer").items()
+                if "fp8_amax_" in name}
 
 
 class Rounding(Fp8Test):
@@ -110,6 +108,9 @@ class Losses(Fp8Test):
         distance = np.abs(losses / expected - 1)
         self.assertLess(distance.max(), 1e-5)
         self.assertGreater(np.abs(losses / wide - 1).mean(), 1e-3)
+        # So does the reference of the other ways to scale.
+        own, _ = fp8_network.train(fp8_network.Current())
+        np.testing.assert_allclose(own, expected, 1e-6)
         self.assertIn("2 products of values and weights, and their gradients' "
                       "products, are of 8-bit floats; of bfloat16 stay those "
                       "of w2 (in front of the loss)", self.output)
@@ -134,6 +135,32 @@ class Losses(Fp8Test):
                 first = 1e-3 if "tp" in options[1] else 1e-6
                 self.assertLess(abs(losses[0] / one[parts][0] - 1), first)
                 np.testing.assert_allclose(losses, one[parts], rtol=1e-2)
+
+    def test_micro_batches(self):
+        """Gradients of weights are added up in float32: that of w0, whose values
+        and gradients are small integers, is exact, where the two products'
+        16 bits would be off by up to 1/512 each."""
+        random = np.random.default_rng(3)
+        width = 128
+        x = random.integers(-7, 8, (2 * width, width)).astype(np.float32)
+        labels = random.integers(-7, 8, (2 * width, width)) * x.size / 4
+        model = self.save(
+            "sums.onnx", [("MatMul", ["x", "w0"], "h"),
+                          ("MatMul", ["h", "w1"], "y")],
+            {"w0": np.zeros((width, width), np.float32),
+             "w1": np.eye(width, dtype=np.float32)},
+            {"x": x.shape}, {"y": labels.shape})
+        # Scales are powers of two: 448 over 7, 57344 over 7 times such a one.
+        for ranks, *options in ((1, "--accumulate", "2"),
+                                (2, "--accumulate", "2", "--mesh", "dp=2")):
+            artifact, _ = self.compiled(model, "--precision", "fp8", *options)
+            _, tensors = self.trained(
+                artifact, x, -labels.astype(np.float32), *(
+                    ("--local-ranks", ranks) if ranks > 1 else ()), steps=1,
+                lr=1)
+            expected = -x.T @ (labels * 2 / x.size).astype(np.float32)
+            self.assertGreater(np.abs(expected).max(), 256)
+            np.testing.assert_array_equal(tensors["w0"], expected, str(options))
 
     def test_fewer_heads_of_keys_than_ranks(self):
         """They are not repeated: each copy's gradient would have a scale of
@@ -161,6 +188,51 @@ class Losses(Fp8Test):
         self.assertLess(abs(last["fp8"] / last["bf16"] - 1), 0.02)
 
 
+class Layers(Fp8Test):
+    """Which products are of 8 bits."""
+
+    def test_exclude(self):
+        wide = self.losses(precision="bf16", steps=2)
+        some = self.losses("--fp8-exclude", "^w0$", steps=2)
+        self.assertIn("^w0$", self.zc("inspect", self.artifact))
+        self.assertIn("1 product of values and weights", self.output)
+        self.assertIn("w0 (excluded)", self.output)
+        every = self.losses(steps=2)
+        self.assertNotEqual(some[0], every[0])
+        self.assertNotEqual(some[0], wide[0])
+
+    def test_no_such_layer(self):
+        code, _, err = run("compile", self.recorded_model(), "-o",
+                           self.folder / "no.zca", "--loss", "mse",
+                           "--precision", "fp8", "--fp8-exclude", "head")
+        self.assertEqual(code, 1, err)
+        self.assertRegex(err, "'head' names no weight .*w0, w1, w2")
+
+    def test_excluded_from_a_proof(self):
+        """A mesh is proven on a part of the layers, which need not have it."""
+        model = self.write_large("large_gpt.py", layers=4, width=64, heads=2,
+                                 vocabulary=64, batch=2, length=16)
+        out = self.zc("compile", model, "-o", self.folder / "gpt.zca", "--loss",
+                      "softmax-cross-entropy", "--init", "normal:0.05",
+                      "--precision", "fp8", "--fp8-exclude", r"^h\.3\.",
+                      "--mesh", "dp=2", "--verify", "deep")
+        self.assertIn("zc: verified", out)
+        self.assertIn("h.3.fc.weight (excluded)", out)
+
+    def test_parts_of_other_sizes(self):
+        """A note says which product a GPU's rank multiplies in 16 bits."""
+        model = self.recorded_model(32, (64, 48, 64, 16))
+        out = self.zc("compile", model, "-o", self.folder / "parts.zca",
+                      "--loss", "mse", "--precision", "fp8", "--target",
+                      "cuda:sm_90", "--mesh", "tp=2")
+        self.assertRegex(out, "as bfloat16 where its parts are no multiples of "
+                              r"16: .*32 x 64 by 64 x 24")
+        whole = self.zc("compile", model, "-o", self.folder / "parts.zca",
+                        "--loss", "mse", "--precision", "fp8", "--target",
+                        "cuda:sm_90")
+        self.assertNotIn("multiples", whole)
+
+
 class Refused(Fp8Test):
 
     def fails(self, *options, batch=BATCH, precision="fp8"):
@@ -179,6 +251,26 @@ class Refused(Fp8Test):
 
     def test_sizes(self):
         self.assertIn("multiples of 16", self.fails(batch=24))
+        self.assertIn("multiples of 128",
+                      self.fails("--fp8-scaling", "block"))
+        self.assertIn("32 rows by 64 x 128", self.fails("--fp8-scaling", "block"))
+
+    def test_scalings(self):
+        for text in ("delayed:0", "delayed:", "block:3", "tensor", ""):
+            self.assertIn("expected current, delayed",
+                          self.fails("--fp8-scaling", text))
+        for option in ("--fp8-scaling=block", "--fp8-exclude=w"):
+            self.assertIn("belongs to --precision fp8",
+                          self.fails(option, precision="bf16"))
+        for target in ("cuda:sm_100", "cuda:sm_120"):
+            self.assertIn("--target cuda:sm_90", self.fails(
+                "--fp8-scaling", "block", "--target", target))
+        self.assertIn("workers keep no", self.fails(
+            "--fp8-scaling", "delayed", "--mesh", "dp=2", "--aggregation",
+            "server"))
+        self.assertIn("one scale for all micro-batches", self.fails(
+            "--fp8-scaling", "delayed", "--mesh", "pp=2", "--accumulate", "4",
+            "--schedule", "2bw"))
 
 
 if __name__ == "__main__":

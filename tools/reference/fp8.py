@@ -3,36 +3,25 @@
 
   fp8.py [--fixtures test/fixtures]
 
-A network without biases, whose products PyTorch multiplies as zc does: factors
-scaled by their largest magnitude, rounded to float8_e4m3fn, gradients to
-float8_e5m2, multiplied as float32, the product scaled back and rounded to
-bfloat16. The last product stays in bfloat16. Writes fp8/reference.json: losses of
-the same ten steps with all products in bfloat16, and with 8-bit factors.
+The network of test/e2e/fp8_network.py, whose products PyTorch multiplies as zc
+does: factors scaled by their largest magnitude, rounded to float8_e4m3fn,
+gradients to float8_e5m2, multiplied as float32, the product scaled back and
+rounded to bfloat16. The last product stays in bfloat16. Writes
+fp8/reference.json: losses of the same ten steps with all products in bfloat16,
+and with 8-bit factors.
 """
 import argparse
 import json
 import pathlib
+import sys
 
-import numpy as np
 import torch
 
-STEPS, LEARNING_RATE, BATCH = 10, 0.5, 32
-WIDTHS = (64, 128, 64, 16)
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "test"
+                       / "e2e"))
+from fp8_network import BATCH, LEARNING_RATE, STEPS, data, weights
+
 E4M3, E5M2 = torch.float8_e4m3fn, torch.float8_e5m2
-
-
-def weights():
-    random = np.random.default_rng(0)
-    return [(random.normal(size=(n, m)) / n ** 0.5).astype(np.float32)
-            for n, m in zip(WIDTHS, WIDTHS[1:])]
-
-
-def data():
-    random = np.random.default_rng(1)
-    x = random.normal(size=(BATCH * STEPS, WIDTHS[0])).astype(np.float32)
-    target = (np.random.default_rng(2).normal(size=(WIDTHS[0], WIDTHS[-1]))
-              / WIDTHS[0] ** 0.5).astype(np.float32)
-    return x, np.tanh(x @ target).astype(np.float32)
 
 
 def rounded(x, dtype):

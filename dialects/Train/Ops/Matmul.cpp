@@ -57,6 +57,7 @@ public:
     auto types = op->getAttrOfType<ArrayAttr>(kFloat8Attr);
     if (!types)
       return;
+    rest.append(types.begin() + 2, types.end());
     lhs.rounded = cast<TypeAttr>(types[0]).getValue();
     rhs.rounded = cast<TypeAttr>(types[1]).getValue();
     // Gradients spread over more magnitudes than values.
@@ -68,16 +69,23 @@ public:
     auto product = MatmulOp::create(builder, loc, type, a.value, b.value,
                                     transposeA, transposeB);
     if (a.rounded)
-      product->setAttr(kFloat8Attr,
-                       builder.getTypeArrayAttr({a.rounded, b.rounded}));
+      product->setAttr(kFloat8Attr, describe(a, b));
     return product;
   }
 
   Factor lhs, rhs, grad;
 
 private:
+  Attribute describe(const Factor &a, const Factor &b) {
+    SmallVector<Attribute> entries = {TypeAttr::get(a.rounded),
+                                      TypeAttr::get(b.rounded)};
+    llvm::append_range(entries, rest);
+    return builder.getArrayAttr(entries);
+  }
+
   OpBuilder &builder;
   Location loc;
+  SmallVector<Attribute> rest; // what else the op says of its rounding
 };
 } // namespace
 

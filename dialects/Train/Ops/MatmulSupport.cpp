@@ -135,60 +135,74 @@ void addMatmulFactors(ShardingRule &rule, const MatmulShape &shape,
   result[second] = column;
 }
 
+static AffineMap loopMap(OpBuilder &builder, unsigned loops,
+                         ArrayRef<unsigned> dims) {
+  return AffineMap::getMultiDimMapWithTargets(loops, dims,
+                                              builder.getContext());
+}
+
+/// Loops: rows..., k, n.
+static MatmulMaps getRowMaps(OpBuilder &builder, unsigned rank,
+                             bool transposeRhs) {
+  SmallVector<unsigned> left, result, right = {rank - 1, rank};
+  for (unsigned dim = 0; dim + 1 < rank; ++dim)
+    left.push_back(dim);
+  result = left;
+  left.push_back(rank - 1);
+  result.push_back(rank);
+  if (transposeRhs)
+    std::swap(right[0], right[1]);
+  const unsigned loops = rank + 1;
+  return {loops, loopMap(builder, loops, left), loopMap(builder, loops, right),
+          loopMap(builder, loops, result)};
+}
+
+/// Loops: rows..., m, n.
+static MatmulMaps getSumMaps(OpBuilder &builder, unsigned leftRank) {
+  SmallVector<unsigned> left, right;
+  for (unsigned dim = 0; dim < leftRank; ++dim)
+    left.push_back(dim);
+  right = left;
+  right.back() = leftRank;
+  const unsigned loops = leftRank + 1;
+  return {loops, loopMap(builder, loops, left), loopMap(builder, loops, right),
+          loopMap(builder, loops, {leftRank - 1, leftRank})};
+}
+
 // Loops: batch..., m, k, n, so that the innermost one runs along the result.
+MatmulMaps getMatmulMaps(OpBuilder &builder, ValueRange factors, Value output,
+                         bool transposeLhs, bool transposeRhs) {
+  const unsigned rank = shapeOf(output).size();
+  const unsigned leftRank = shapeOf(factors[0]).size();
+  if (leftRank > 2 && shapeOf(factors[1]).size() == 2)
+    return getRowMaps(builder, rank, transposeRhs);
+  if (leftRank > 2 && rank == 2)
+    return getSumMaps(builder, leftRank);
+  SmallVector<unsigned> batch;
+  for (unsigned dim = 0; dim < rank - 2; ++dim)
+    batch.push_back(dim);
+  auto map = [&](unsigned first, unsigned second, bool swapped) {
+    SmallVector<unsigned> dims(batch);
+    dims.push_back(swapped ? second : first);
+    dims.push_back(swapped ? first : second);
+    return loopMap(builder, rank + 1, dims);
+  };
+  const unsigned m = rank - 2, k = rank - 1, n = rank;
+  return {rank + 1, map(m, k, transposeLhs), map(k, n, transposeRhs),
+          map(m, n, false)};
+}
+
 void buildMatmulProduct(OpBuilder &builder, Location loc, ValueRange factors,
                         Value output, bool transposeLhs, bool transposeRhs) {
-  unsigned rank = shapeOf(output).size(), loops = rank + 1;
-  auto multiply = [&](ArrayRef<AffineMap> maps) {
-    buildGeneric(builder, loc, loops, maps, factors, output,
-                 [](OpBuilder &nested, Location bodyLoc, ValueRange elements) {
-                   ScalarBuilder s(nested, bodyLoc);
-                   return SmallVector<Value>{
-                       s.add(elements[2], s.mul(elements[0], elements[1]))};
-                 });
-  };
-  unsigned leftRank = shapeOf(factors[0]).size();
-  unsigned rightRank = shapeOf(factors[1]).size();
-  auto mapOf = [&](ArrayRef<unsigned> dims) {
-    return AffineMap::getMultiDimMapWithTargets(loops, dims,
-                                                builder.getContext());
-  };
-  if (leftRank > 2 && rightRank == 2) { // rows..., k, n
-    SmallVector<unsigned> left, result;
-    for (unsigned dim = 0; dim + 1 < rank; ++dim)
-      left.push_back(dim);
-    result = left;
-    left.push_back(rank - 1);
-    result.push_back(rank);
-    SmallVector<unsigned> right = {rank - 1, rank};
-    if (transposeRhs)
-      std::swap(right[0], right[1]);
-    return multiply({mapOf(left), mapOf(right), mapOf(result)});
-  }
-  if (leftRank > 2 && rank == 2) { // rows..., m, n
-    loops = leftRank + 1;
-    SmallVector<unsigned> left, right;
-    for (unsigned dim = 0; dim < leftRank; ++dim)
-      left.push_back(dim);
-    right = left;
-    right.back() = leftRank;
-    return multiply(
-        {mapOf(left), mapOf(right), mapOf({leftRank - 1, leftRank})});
-  }
-  SmallVector<AffineExpr> batch;
-  for (unsigned dim = 0; dim < rank - 2; ++dim)
-    batch.push_back(builder.getAffineDimExpr(dim));
-  AffineExpr m = builder.getAffineDimExpr(rank - 2);
-  AffineExpr k = builder.getAffineDimExpr(rank - 1);
-  AffineExpr n = builder.getAffineDimExpr(rank);
-  auto map = [&](AffineExpr first, AffineExpr second, bool swapped) {
-    SmallVector<AffineExpr> results(batch);
-    results.push_back(swapped ? second : first);
-    results.push_back(swapped ? first : second);
-    return AffineMap::get(loops, 0, results, builder.getContext());
-  };
-  multiply(
-      {map(m, k, transposeLhs), map(k, n, transposeRhs), map(m, n, false)});
+  MatmulMaps maps =
+      getMatmulMaps(builder, factors, output, transposeLhs, transposeRhs);
+  buildGeneric(builder, loc, maps.loops, {maps.lhs, maps.rhs, maps.result},
+               factors, output,
+               [](OpBuilder &nested, Location bodyLoc, ValueRange elements) {
+                 ScalarBuilder s(nested, bodyLoc);
+                 return SmallVector<Value>{
+                     s.add(elements[2], s.mul(elements[0], elements[1]))};
+               });
 }
 
 } // namespace zc::train

@@ -34,6 +34,15 @@ mlir::LogicalResult verifyMatmul(mlir::Operation *op, const MatmulShape &shape,
 void addMatmulFactors(ShardingRule &rule, const MatmulShape &shape,
                       unsigned lhsIndex, bool splitSum);
 
+/// The loops of a product on buffers, and where its elements are in them.
+struct MatmulMaps {
+  unsigned loops;
+  mlir::AffineMap lhs, rhs, result;
+};
+MatmulMaps getMatmulMaps(mlir::OpBuilder &builder, mlir::ValueRange factors,
+                         mlir::Value output, bool transposeLhs,
+                         bool transposeRhs);
+
 /// output += lhs rhs, on buffers.
 void buildMatmulProduct(mlir::OpBuilder &builder, mlir::Location loc,
                         mlir::ValueRange factors, mlir::Value output,

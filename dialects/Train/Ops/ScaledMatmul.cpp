@@ -2,6 +2,8 @@
 #include "dialects/Train/Float8Ops.h"
 #include "dialects/Train/Ops/MatmulSupport.h"
 
+#include <numeric>
+
 using namespace mlir;
 
 namespace zc::train {
@@ -10,20 +12,91 @@ static MatmulShape shapeOfProduct(ScaledMatmulOp op) {
   return {op.getLhs(), op.getRhs(), op.getTransposeLhs(), op.getTransposeRhs()};
 }
 
-LogicalResult ScaledMatmulOp::verify() {
-  for (Value scale : {getLhsScale(), getRhsScale()}) {
-    auto type = cast<RankedTensorType>(scale.getType());
-    if (type.getRank() != 0 || !type.getElementType().isF32())
-      return emitOpError("expected scales of type tensor<f32>, found ") << type;
+static ArrayRef<int64_t> shapeOfFactor(Value value) {
+  return cast<RankedTensorType>(value.getType()).getShape();
+}
+
+bool ScaledMatmulOp::hasBlocks() {
+  return !shapeOfFactor(getLhsScale()).empty();
+}
+
+/// The elements of a factor that have one scale, by dim; empty where they do
+/// not divide the factor. Packed ones are of rows and of the sum.
+static SmallVector<int64_t> scaleBlocksOf(ArrayRef<int64_t> factor,
+                                          ArrayRef<int64_t> scale,
+                                          bool isPacked) {
+  if (isPacked && scale[1] == factor[0])
+    return {1, kFloat8Block};
+  if (isPacked)
+    return {kFloat8Block, kFloat8Block};
+  SmallVector<int64_t> blocks;
+  for (auto [whole, parts] : llvm::zip(factor, scale)) {
+    if (parts == 0 || whole % parts != 0)
+      return {};
+    blocks.push_back(whole / parts);
   }
+  return blocks;
+}
+
+/// The scales of packed blocks, as libraries read them.
+static bool isPackedScale(ArrayRef<int64_t> factor, ArrayRef<int64_t> scale) {
+  if (factor.size() != 2 || scale.size() != 2 || factor[1] % kFloat8Block != 0)
+    return false;
+  const int64_t sums = factor[1] / kFloat8Block;
+  return scale == ArrayRef<int64_t>({sums, factor[0]}) ||
+         scale == ArrayRef<int64_t>({factor[0] / kFloat8Block,
+                                     int64_t(llvm::alignTo(sums, 4))});
+}
+
+LogicalResult ScaledMatmulOp::verify() {
+  for (auto [factor, scale] : {std::pair(getLhs(), getLhsScale()),
+                               std::pair(getRhs(), getRhsScale())}) {
+    auto type = cast<RankedTensorType>(scale.getType());
+    if (!type.getElementType().isF32() || (type.getRank() != 0) != hasBlocks())
+      return emitOpError("expected scales of type tensor<f32>, or both of "
+                         "blocks, found ")
+             << type;
+    if (!hasBlocks())
+      continue;
+    ArrayRef<int64_t> whole = shapeOfFactor(factor);
+    const bool isSound =
+        getPackedScales()
+            ? isPackedScale(whole, type.getShape())
+            : type.getRank() == int64_t(whole.size()) &&
+                  !scaleBlocksOf(whole, type.getShape(), false).empty();
+    if (!isSound)
+      return emitOpError("scales of ")
+             << type << " do not divide a factor of " << factor.getType();
+  }
+  if (getPackedScales() &&
+      (!hasBlocks() || getTransposeLhs() || !getTransposeRhs()))
+    return emitOpError("packed scales are of blocks of [M, K] and [N, K]");
   return verifyMatmul(*this, shapeOfProduct(*this),
                       cast<RankedTensorType>(getType()));
 }
 
+/// A rank has whole blocks, and their scales.
+static void divideBlocks(ScaledMatmulOp op, ShardingRule &rule) {
+  for (unsigned index : {0, 1}) {
+    ArrayRef<int64_t> scale = shapeOfFactor(op->getOperand(index + 2));
+    for (auto [dim, factor] : llvm::enumerate(rule.operandDims[index])) {
+      if (factor == ShardingRule::kWhole)
+        continue;
+      int64_t &size = rule.factors[factor].size;
+      size = std::gcd(size, scale[dim]);
+      rule.operandDims[index + 2][dim] = factor;
+    }
+  }
+}
+
 ShardingRule ScaledMatmulOp::getShardingRule() {
   ShardingRule rule = ShardingRule::whole(getOperation());
+  if (getPackedScales()) // made for the parts of a rank
+    return rule;
   addMatmulFactors(rule, shapeOfProduct(*this), /*lhsIndex=*/0,
                    /*splitSum=*/true);
+  if (hasBlocks())
+    divideBlocks(*this, rule);
   return rule;
 }
 
@@ -38,9 +111,45 @@ double ScaledMatmulOp::getFlops() {
   return 2.0 * numElements(getType()) * sum;
 }
 
+/// Where the scale of the element that `factor` names is.
+static AffineMap mapOfScale(AffineMap factor, ArrayRef<int64_t> blocks,
+                            bool isPacked) {
+  SmallVector<AffineExpr> places;
+  for (auto [place, block] : llvm::zip(factor.getResults(), blocks))
+    places.push_back(block == 1 ? place : place.floorDiv(block));
+  if (isPacked && blocks[0] == 1)
+    std::swap(places[0], places[1]);
+  return AffineMap::get(factor.getNumDims(), 0, places, factor.getContext());
+}
+
+static void buildScaledBlocks(ScaledMatmulOp op, OpBuilder &builder,
+                              Location loc, ValueRange inputs,
+                              ValueRange outputs) {
+  MatmulMaps maps = getMatmulMaps(builder, inputs, outputs[0],
+                                  op.getTransposeLhs(), op.getTransposeRhs());
+  auto scaleMap = [&](AffineMap factor, unsigned index) {
+    return mapOfScale(factor,
+                      scaleBlocksOf(shapeOf(inputs[index]),
+                                    shapeOf(inputs[index + 2]),
+                                    op.getPackedScales()),
+                      op.getPackedScales());
+  };
+  buildGeneric(builder, loc, maps.loops,
+               {maps.lhs, maps.rhs, scaleMap(maps.lhs, 0),
+                scaleMap(maps.rhs, 1), maps.result},
+               inputs, outputs,
+               [](OpBuilder &nested, Location at, ValueRange e) {
+                 ScalarBuilder s(nested, at);
+                 Value product = s.mul(s.mul(e[0], e[1]), s.mul(e[2], e[3]));
+                 return SmallVector<Value>{s.add(e[4], product)};
+               });
+}
+
 void ScaledMatmulOp::buildLinalg(OpBuilder &builder, Location loc,
                                  ValueRange inputs, ValueRange outputs) {
   buildFill(builder, loc, outputs[0], 0);
+  if (hasBlocks())
+    return buildScaledBlocks(*this, builder, loc, inputs, outputs);
   buildMatmulProduct(builder, loc, inputs.take_front(2), outputs[0],
                      getTransposeLhs(), getTransposeRhs());
   unsigned rank = shapeOf(outputs[0]).size();

@@ -1,4 +1,5 @@
 //===- State.cpp - train.state ------------------------------------------===//
+#include "dialects/Train/Float8Ops.h"
 #include "dialects/Train/Gathered.h"
 #include "dialects/Train/Ops/OpSupport.h"
 
@@ -22,6 +23,11 @@ static LogicalResult verifyDraw(StateOp state) {
   if (!isa<FloatType>(state.getTensorType().getElementType()))
     return state.emitOpError("draws no floating-point numbers");
   return success();
+}
+
+bool isAmaxHistory(StateOp state) {
+  return state.getKind() == kOptimizer && state.getSlot() &&
+         state.getSlot()->starts_with(kAmaxSlotPrefix);
 }
 
 RankedTensorType StateOp::getWholeType() {

@@ -111,6 +111,19 @@ cublasLtEpilogue_t epilogueOf(const kernels::MatmulEpilogue &spec) {
   return spec.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
 }
 
+/// The library's name of scales of 8-bit floats.
+cublasLtMatmulMatrixScale_t scaleModeOf(kernels::MatmulScale scale) {
+  switch (scale) {
+  case kernels::MatmulScale::Vectors:
+    return CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F;
+  case kernels::MatmulScale::Squares:
+    return CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F;
+  case kernels::MatmulScale::Whole:
+    break;
+  }
+  return CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F;
+}
+
 /// The library's descriptors of one product.
 class Product {
 public:
@@ -135,13 +148,8 @@ public:
     ZC_RETURN_IF_ERROR(layout(left, form.left, spec.b.type, form.batch));
     ZC_RETURN_IF_ERROR(layout(right, form.right, spec.a.type, form.batch));
     ZC_RETURN_IF_ERROR(layout(result, form.result, spec.c.type, form.batch));
-    // Our lhs is the library's B.
-    if (launch.aScale) {
-      ZC_RETURN_IF_ERROR(
-          set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, launch.bScale));
-      ZC_RETURN_IF_ERROR(
-          set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, launch.aScale));
-    }
+    if (launch.aScale)
+      ZC_RETURN_IF_ERROR(addScales(launch));
     return spec.epilogue.isEmpty() ? Status() : addEpilogue(form, launch);
   }
 
@@ -158,6 +166,20 @@ private:
 
   Status setTransposed(cublasLtMatmulDescAttributes_t which, bool transposed) {
     return set(which, transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+  }
+
+  /// Our lhs is the library's B.
+  Status addScales(const kernels::MatmulLaunch &launch) {
+    const kernels::MatmulSpec &spec = launch.spec;
+    ZC_RETURN_IF_ERROR(
+        set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, launch.bScale));
+    ZC_RETURN_IF_ERROR(
+        set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, launch.aScale));
+    if (spec.aScale == kernels::MatmulScale::Whole)
+      return Status(); // what the library supposes
+    ZC_RETURN_IF_ERROR(
+        set(CUBLASLT_MATMUL_DESC_A_SCALE_MODE, scaleModeOf(spec.bScale)));
+    return set(CUBLASLT_MATMUL_DESC_B_SCALE_MODE, scaleModeOf(spec.aScale));
   }
 
   /// Vectors and the auxiliary matrix have the result's type, which is what the
@@ -323,7 +345,8 @@ std::string formOf(const kernels::MatmulLaunch &launch,
       key << stride << ',';
   }
   const kernels::MatmulEpilogue &epilogue = launch.spec.epilogue;
-  key << launch.spec.accumulate << ':' << int(epilogueOf(epilogue)) << ':'
+  key << int(launch.spec.aScale) << int(launch.spec.bScale) << ':'
+      << launch.spec.accumulate << ':' << int(epilogueOf(epilogue)) << ':'
       << epilogue.addend << ':' << launch.workspaceBytes << ':'
       << alignment.left << ',' << alignment.right << ',' << alignment.addend
       << ',' << alignment.result << ',' << alignment.epilogue;
@@ -369,6 +392,9 @@ private:
     std::string text = strCat("a product of ", kernels::printDims(spec.a.dims),
                               " by ", kernels::printDims(spec.b.dims), " in ",
                               kernels::nameOfFactor(spec.a.type));
+    if (spec.aScale != kernels::MatmulScale::Whole)
+      text += " with scales of blocks of 128 (CUDA 12.9 or later, and a GPU of "
+              "compute capability 9.0)";
     if (spec.b.type != spec.a.type)
       text += strCat(" and ", kernels::nameOfFactor(spec.b.type));
     if (spec.c.type != spec.a.type)

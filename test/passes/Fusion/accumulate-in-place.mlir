@@ -30,3 +30,15 @@ func.func @apart(%a: tensor<4x4xf32>, %z: tensor<4x8xf32>) -> (tensor<4x4xf32>, 
   %7 = train.add %a, %6 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
   return %0, %1, %5, %7 : tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>
 }
+
+// Tests that a product of 8-bit floats gives what it has added up in float32.
+// CHECK-LABEL: func.func @float8
+// CHECK-NEXT: %[[P:.*]] = train.scaled_matmul {{.*}} -> tensor<16x16xf32>
+// CHECK-NEXT: %[[S:.*]] = train.add %arg0, %[[P]] : (tensor<16x16xf32>, tensor<16x16xf32>)
+// CHECK-NEXT: return %[[S]]
+func.func @float8(%a: tensor<16x16xf32>, %x: tensor<16x16xf8E4M3FN>, %s: tensor<f32>) -> tensor<16x16xf32> {
+  %0 = train.scaled_matmul %x, %x, %s, %s : (tensor<16x16xf8E4M3FN>, tensor<16x16xf8E4M3FN>, tensor<f32>, tensor<f32>) -> tensor<16x16xbf16>
+  %1 = train.convert %0 : (tensor<16x16xbf16>) -> tensor<16x16xf32>
+  %2 = train.add %a, %1 {train.in_place} : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
+  return %2 : tensor<16x16xf32>
+}

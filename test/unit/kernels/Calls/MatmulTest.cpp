@@ -78,6 +78,42 @@ TEST(MatmulCall, FactorsOf8BitsHaveScales) {
   });
 }
 
+/// [48, 256] by [256, 128]: scales along the sum, and of squares.
+LibraryCall makeBlocks() {
+  LibraryCall call = makeScaled();
+  call.inputs = {{ElementType::U8, {48, 256}, 1},
+                 {ElementType::U8, {256, 128}, 2},
+                 {ElementType::F32, {2, 48}, 3},
+                 {ElementType::F32, {1, 4}, 4}};
+  call.outputs = {{ElementType::BF16, {48, 128}, 5}};
+  return call;
+}
+
+TEST(MatmulCall, BlocksOfFactorsHaveScales) {
+  EXPECT_EQ(MatmulCall::check(makeBlocks()), "");
+  const MatmulSpec spec = MatmulCall::specOf(makeBlocks());
+  EXPECT_EQ(spec.aScale, MatmulScale::Vectors);
+  EXPECT_EQ(spec.bScale, MatmulScale::Squares);
+  auto expectWrong = [](const char *message, void (*change)(LibraryCall &)) {
+    LibraryCall call = makeBlocks();
+    change(call);
+    expectUnsound<MatmulCall>(call, message);
+  };
+  expectWrong("its scale is float32 [48, 2]", [](LibraryCall &c) {
+    c.inputs[2].dims = {48, 2};
+  });
+  expectWrong("its scale is float32 [1, 2]", [](LibraryCall &c) {
+    c.inputs[3].dims = {1, 2};
+  });
+  expectWrong("do not go together",
+              [](LibraryCall &c) { c.inputs[3].dims = {}; });
+  expectWrong("do not go together", [](LibraryCall &c) {
+    c.inputs[0].dims = {128, 256};
+    c.inputs[2].dims = {1, 4};
+    c.outputs[0].dims = {128, 128};
+  });
+}
+
 TEST(MatmulCall, TransposesAreStrides) {
   LibraryCall call = makeMatmul();
   call.inputs[0].dims = {3, 4};

@@ -45,10 +45,24 @@ struct Operation {
   void *bias = nullptr, *auxiliary = nullptr;
   int64_t auxiliaryLeading = 0;
   const float *leftScale = nullptr, *rightScale = nullptr;
+  cublasLtMatmulMatrixScale_t leftMode =
+      CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F;
+  cublasLtMatmulMatrixScale_t rightMode =
+      CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F;
 
-  double scales() const {
-    return (leftScale ? double(*leftScale) : 1) *
-           (rightScale ? double(*rightScale) : 1);
+  /// The scale of element k of a row (of the left matrix) or column of the sum:
+  /// vectors' scales lie row by row for each 128 elements along the sum, those
+  /// of squares along the sum, a multiple of 4 of them.
+  static double scaleAt(const float *scales, cublasLtMatmulMatrixScale_t mode,
+                        uint64_t row, uint64_t rows, uint64_t k,
+                        uint64_t terms) {
+    if (!scales)
+      return 1;
+    if (mode == CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F)
+      return scales[k / 128 * rows + row];
+    if (mode == CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F)
+      return scales[row / 128 * ((terms + 511) / 512 * 4) + k / 128];
+    return *scales;
   }
   bool has(int part) const { return epilogue & part; }
   bool keeps() const { return has(128); } // or reads what was kept
@@ -145,12 +159,15 @@ struct Product {
         for (uint64_t n = 0; n < result.columns; ++n) {
           double sum = 0;
           for (uint64_t k = 0; k < terms; ++k)
-            sum += at(a, left, ta, i, m, k) * at(b, right, tb, i, k, n);
+            sum += at(a, left, ta, i, m, k) * at(b, right, tb, i, k, n) *
+                   operation.scaleAt(operation.leftScale, operation.leftMode, m,
+                                     result.rows, k, terms) *
+                   operation.scaleAt(operation.rightScale, operation.rightMode,
+                                     n, result.columns, k, terms);
           int64_t place =
               i * result.batchStride + int64_t(m) + int64_t(n) * result.leading;
-          double x = finish(alpha * operation.scales() * sum +
-                                (beta == 0 ? 0 : beta * addend.get(place)),
-                            m, n);
+          double x = finish(
+              alpha * sum + (beta == 0 ? 0 : beta * addend.get(place)), m, n);
           rows[m] += x;
           c.set(place, x);
         }
@@ -167,6 +184,21 @@ cublasStatus_t readValue(T &place, const void *value, size_t bytes) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
+/// Scales of blocks are of both factors, one at most of squares, at multiples
+/// of 16 bytes.
+bool hasSoundScales(const Operation &operation, const Layout &result) {
+  const auto whole = CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F;
+  const auto squares = CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F;
+  if (!operation.leftScale || !operation.rightScale)
+    return false;
+  if (operation.leftMode == whole || operation.rightMode == whole)
+    return operation.leftMode == operation.rightMode;
+  return (operation.leftMode != squares || operation.rightMode != squares) &&
+         isAligned(operation.leftScale, 16) &&
+         isAligned(operation.rightScale, 16) && result.rows % 4 == 0 &&
+         result.columns % 4 == 0;
+}
+
 /// Factors of 8-bit floats, as Hopper multiplies them: not both of E5M2, read
 /// along the sum alone, rows of whole 16 bytes, each with its scale.
 bool hasSoundFloat8(const Operation &operation, const Layout &left,
@@ -179,8 +211,7 @@ bool hasSoundFloat8(const Operation &operation, const Layout &left,
          operation.left == CUBLAS_OP_T && operation.right == CUBLAS_OP_N &&
          left.rows % 16 == 0 && left.leading % 16 == 0 &&
          right.leading % 16 == 0 && result.rows % 16 == 0 &&
-         result.columns % 16 == 0 && operation.leftScale &&
-         operation.rightScale;
+         result.columns % 16 == 0 && hasSoundScales(operation, result);
 }
 
 /// Types that go together: factors of one, their sum or float32.
@@ -283,6 +314,10 @@ cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t descriptor,
     return read(operation.leftScale);
   case CUBLASLT_MATMUL_DESC_B_SCALE_POINTER:
     return read(operation.rightScale);
+  case CUBLASLT_MATMUL_DESC_A_SCALE_MODE:
+    return read(operation.leftMode);
+  case CUBLASLT_MATMUL_DESC_B_SCALE_MODE:
+    return read(operation.rightMode);
   default:
     return CUBLAS_STATUS_NOT_SUPPORTED;
   }

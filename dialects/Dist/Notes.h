@@ -1,0 +1,16 @@
+//===- Notes.h - what a compilation tells the user --------------*- C++ -*-===//
+#ifndef ZC_DIALECTS_DIST_NOTES_H
+#define ZC_DIALECTS_DIST_NOTES_H
+
+#include "mlir/IR/Operation.h"
+#include "llvm/ADT/Twine.h"
+
+namespace zc::dist {
+
+/// Adds a note for the user to those of `module` (kNotesAttr, a list of texts);
+/// the summary of a compilation prints them.
+void addNote(mlir::Operation *module, const llvm::Twine &text);
+
+} // namespace zc::dist
+
+#endif // ZC_DIALECTS_DIST_NOTES_H

@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""Scales of 8-bit floats from steps before, and of blocks."""
+import unittest
+
+import numpy as np
+
+import fp8_network
+from fp8_network import LEARNING_RATE, STEPS, data
+from fp8_test import BLOCK_BATCH, BLOCK_WIDTHS, REFERENCE, Fp8Test
+from zctest import Fixture, latest_step, load_tensors, read_log
+
+
+class Delayed(Fp8Test):
+    """Scales are of the largest magnitudes of steps before."""
+    OPTIONS = ("--fp8-scaling", "delayed:3")
+
+    def test_reference(self):
+        """Losses and histories are those of Transformer Engine's rule."""
+        losses = self.losses(*self.OPTIONS)
+        mode = fp8_network.Delayed(3)
+        expected, _ = fp8_network.train(mode)
+        np.testing.assert_allclose(losses, expected, 1e-5)
+        self.assertGreater(np.abs(losses / REFERENCE["fp8"] - 1).max(), 1e-3)
+        histories = self.histories()
+        self.assertEqual(set(histories), set(mode.history))
+        for name, history in histories.items():
+            self.assertEqual((history.shape, history[0]), ((4,), 0))
+            np.testing.assert_allclose(history[1:], mode.history[name], 1e-2,
+                                       err_msg=name)
+        out = self.zc("inspect", self.artifact)
+        self.assertIn("delayed:3", out)
+
+    def test_resumed(self):
+        """To the same bits, from the middle of the histories, also by ranks."""
+        for ranks, options in ((1, ()), (2, ("--mesh", "dp=2", "--zero", "1",
+                                             "--accumulate", "2"))):
+            losses = self.losses(*self.OPTIONS, *options, ranks=ranks)
+            whole, histories = self.tensors, self.histories()
+            first = self.losses(*self.OPTIONS, *options, ranks=ranks, steps=4)
+            out = self.folder / "resumed.jsonl"
+            checkpoint = self.folder / f"{self.artifact.stem}-c"
+            np.savez(self.folder / "d.npz", x=data()[0], labels=data()[1])
+            self.train(self.artifact, self.folder / "d.npz", STEPS,
+                       "--no-shuffle", "--log", out, "--checkpoint", checkpoint,
+                       "--resume", *(("--local-ranks", ranks) if ranks > 1
+                                     else ()), lr=LEARNING_RATE)
+            rest = [line["loss"] for line in read_log(out)]
+            self.assertEqual(list(first) + rest, list(losses))
+            for name, array in load_tensors(latest_step(checkpoint)).items():
+                np.testing.assert_array_equal(array, whole[name], name)
+            for name, array in self.histories().items():
+                np.testing.assert_array_equal(array, histories[name], name)
+
+    def test_another_history(self):
+        """A checkpoint of another precision, or length, has none: it begins
+        empty, and no run ends for it."""
+        self.losses(*self.OPTIONS, steps=4)
+        checkpoint = self.folder / f"{self.artifact.stem}-c"
+        longer, _ = self.compiled(self.recorded_model(), "--precision", "fp8",
+                                  "--fp8-scaling", "delayed:5", name="longer.zca")
+        self.train(longer, self.folder / "d.npz", 6, "--no-shuffle",
+                   "--checkpoint", checkpoint, "--resume", lr=LEARNING_RATE)
+        found = load_tensors(latest_step(checkpoint), "optimizer")
+        history = found["state.w0.fp8_amax_input"]
+        self.assertEqual(history.shape, (6,))
+        self.assertEqual(np.count_nonzero(history), 2)
+
+    def test_ranks(self):
+        """The largest magnitude is that of all ranks' parts, and of all
+        micro-batches: of the first step's values and weights to the bit, for
+        they are of the same data."""
+        one = {}
+        for ranks, *options in ((2, "--mesh", "dp=2"), (2, "--mesh", "tp=2"),
+                                (4, "--mesh", "dp=2,tp=2", "--zero", "3"),
+                                (1, "--accumulate", "2"),
+                                (2, "--mesh", "pp=2", "--accumulate", "2")):
+            with self.subTest(options=options):
+                if not one:
+                    one = {"losses": self.losses(*self.OPTIONS)}
+                    self.losses(*self.OPTIONS, steps=1)
+                    one["first"] = self.histories()
+                checked = ("--verify", "deep") if ranks > 1 else ()
+                losses = self.losses(*self.OPTIONS, *options, *checked,
+                                     ranks=ranks)
+                if ranks > 1:
+                    self.assertIn("zc: verified", self.output)
+                np.testing.assert_allclose(losses, one["losses"], rtol=2e-2)
+                self.losses(*self.OPTIONS, *options, ranks=ranks, steps=1)
+                first = self.histories()
+                self.assertEqual(set(first), set(one["first"]))
+                for name in ("w0.input", "w0.weight", "w1.weight"):
+                    np.testing.assert_array_equal(first[name],
+                                                  one["first"][name], name)
+
+    def test_convergence(self):
+        """A language model's last losses are those of bfloat16 within 2%."""
+        last = {}
+        for options in (("bf16",), ("fp8", "--fp8-scaling", "delayed:16")):
+            fixture = Fixture("gpt")
+            artifact = self.compile(fixture, "adamw", "--precision", *options)
+            log = self.folder / "log.jsonl"
+            self.train(artifact, fixture.data, 40, "--log", log, lr=1e-3)
+            last[options[0]] = np.mean(
+                [line["loss"] for line in read_log(log)][-5:])
+        self.assertLess(abs(last["fp8"] / last["bf16"] - 1), 0.02)
+
+
+class Blocks(Fp8Test):
+    """Scales are of 128 elements along the sum, of weights' 128 x 128."""
+    OPTIONS = ("--fp8-scaling", "block")
+    SIZES = {"batch": BLOCK_BATCH, "widths": BLOCK_WIDTHS}
+
+    def test_reference(self):
+        """Each of the losses is that of the same numbers in numpy, but for the
+        order of sums, and none is that of one scale a tensor."""
+        losses = self.losses(*self.OPTIONS, **self.SIZES)
+        for mode, isSame in ((fp8_network.Blocks(), True),
+                             (fp8_network.Current(), False)):
+            expected, masters = fp8_network.train(mode, **self.SIZES)
+            distance = np.abs(losses / expected - 1)
+            if isSame:
+                self.assertLess(distance.max(), 1e-4)
+                np.testing.assert_allclose(self.tensors["w0"], masters[0], 1e-2,
+                                           1e-3)
+            else:
+                self.assertGreater(distance.mean(), 1e-3)
+
+    def test_ranks(self):
+        """Ranks have whole blocks; without tp the first loss is that of one
+        rank."""
+        sizes = {"batch": 256, "widths": (256, 256, 256, 16)}
+        one = self.losses(*self.OPTIONS, **sizes)
+        for ranks, *options in ((2, "--mesh", "dp=2"), (2, "--mesh", "tp=2"),
+                                (4, "--mesh", "dp=2,tp=2", "--zero", "3")):
+            with self.subTest(options=options):
+                losses = self.losses(*self.OPTIONS, *options, "--verify", "deep",
+                                     ranks=ranks, **sizes)
+                self.assertIn("zc: verified", self.output)
+                first = 1e-3 if "tp" in options[1] else 1e-6
+                self.assertLess(abs(losses[0] / one[0] - 1), first)
+                np.testing.assert_allclose(losses, one, rtol=1e-2)
+
+    def test_tokens(self):
+        """Ranks divide heads and tokens of a language model: blocks of rows are of
+        one sample's tokens."""
+        model = self.write_large("large_gpt.py", layers=1, width=256, heads=4,
+                                 vocabulary=64, batch=2, length=256)
+        random = np.random.default_rng(0)
+        file = self.folder / "tokens.npz"
+        tokens = random.integers(0, 64, (8, 256))
+        np.savez(file, tokens=tokens, labels=np.roll(tokens, -1, 1))
+        found = {}
+        for ranks, *options in ((1,), (2, "--mesh", "sp=2"),
+                                (2, "--mesh", "tp=2")):
+            artifact = self.folder / "gpt.zca"
+            self.zc("compile", model, "-o", artifact, "--loss",
+                    "softmax-cross-entropy", "--init", "normal:0.05",
+                    "--precision", "fp8", *self.OPTIONS, *options)
+            log = self.folder / "log.jsonl"
+            self.train(artifact, file, 4, "--no-shuffle", "--log", log, *(
+                ("--local-ranks", ranks) if ranks > 1 else ()))
+            found[options[-1:] or ("one",)] = np.array(
+                [line["loss"] for line in read_log(log)])
+        for options, losses in found.items():
+            np.testing.assert_allclose(losses, found[("one",)], 1e-3,
+                                       err_msg=str(options))
+
+
+if __name__ == "__main__":
+    unittest.main()
