@@ -89,7 +89,7 @@ static Division divisionOf(Operation *state) {
   return {shardingOf(state), state};
 }
 
-/// What `slot` of a parameter or a unit is called; "": it itself.
+/// The name of a `slot` of a parameter or a unit; "": their own.
 static std::string slotOf(StringRef name, StringRef slot) {
   return slot.empty() ? name.str() : getSlotName(name, slot);
 }
