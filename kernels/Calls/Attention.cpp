@@ -1,7 +1,7 @@
 #include "kernels/Calls/Attention.h"
 
+#include "kernels/Calls/Division/AttentionScratch.h"
 #include "kernels/Calls/Scratch.h"
-#include "kernels/Cpu/AttentionHead.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,9 +1,9 @@
 #include "kernels/Calls/Convolution.h"
 
+#include "kernels/Calls/Division/FilterGradientSplit.h"
+#include "kernels/Calls/Division/PointwiseProduct.h"
+#include "kernels/Calls/Division/WinogradBlocks.h"
 #include "kernels/Calls/Scratch.h"
-#include "kernels/Cpu/FilterGradient.h"
-#include "kernels/Cpu/PointwiseProduct.h"
-#include "kernels/Cpu/Winograd.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,8 +1,8 @@
 #include "kernels/Calls/GroupedMatmul.h"
 
+#include "kernels/Calls/Division/GroupedBlocks.h"
+#include "kernels/Calls/Division/GroupedTiles.h"
 #include "kernels/Calls/Scratch.h"
-#include "kernels/Cpu/GroupedBlocks.h"
-#include "kernels/Cpu/GroupedTiles.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 #include "kernels/Calls/Matmul.h"
 
+#include "kernels/Calls/Division/MatmulBlocks.h"
 #include "kernels/Calls/Scratch.h"
-#include "kernels/Cpu/MatmulBlocks.h"
 
 #include <algorithm>
 #include <tuple>

@@ -3,6 +3,7 @@
 #include "kernels/Cpu/InstructionSet.h"
 #include "kernels/Cpu/Parallel.h"
 #include "kernels/Cpu/Primitive.h"
+#include "kernels/Cpu/WorkHint.h"
 
 #include <algorithm>
 #include <cstring>
@@ -233,9 +234,9 @@ private:
 
 } // namespace
 
-std::unique_ptr<Primitive> createAttention(const AttentionSpec &spec,
+std::unique_ptr<Primitive> createPrimitive(const AttentionSpec &spec,
                                            uint64_t workspaceBytes,
-                                           std::string *error) noexcept {
+                                           std::string *error, Way) noexcept {
   uint64_t perThread = AttentionCall::cpuWorkspace(spec, 1);
   int64_t threads =
       std::min<int64_t>({teamSize(), spec.batch * spec.heads,
@@ -250,6 +251,20 @@ std::unique_ptr<Primitive> createAttention(const AttentionSpec &spec,
   if (spec.type == ElementType::BF16)
     return std::make_unique<Attention<uint16_t>>(spec, perThread, team);
   return std::make_unique<Attention<float>>(spec, perThread, team);
+}
+
+WorkHint hintOf(const AttentionSpec &spec, const Primitive &) {
+  double products = spec.backward ? 5 : 2;
+  double flops = 2 * products * double(spec.batch * spec.heads) *
+                 double(spec.queries * spec.keys) * double(spec.width);
+  return {(spec.causal || spec.bounded ? 0.5 : 1.0) * secondsOfProducts(flops),
+          false, false};
+}
+
+/// q, k, v, result, logs of sums; then, backward, the result's gradient and
+/// those of q, k, v.
+std::vector<void *> operandsOf(const AttentionLaunch &launch) {
+  return launch.buffers;
 }
 
 } // namespace zc::kernels

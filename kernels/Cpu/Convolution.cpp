@@ -6,6 +6,7 @@
 #include "kernels/Cpu/Primitive.h"
 #include "kernels/Cpu/TileConvolution.h"
 #include "kernels/Cpu/Winograd.h"
+#include "kernels/Cpu/WorkHint.h"
 
 #include <algorithm>
 
@@ -297,10 +298,10 @@ bool onednn::computesByVectors() {
 #endif
 }
 
-std::unique_ptr<Primitive> createConvolution(const ConvolutionSpec &spec,
-                                             uint64_t workspaceBytes,
-                                             std::string *error,
-                                             Way way) noexcept try {
+std::unique_ptr<Primitive> createPrimitive(const ConvolutionSpec &spec,
+                                           uint64_t workspaceBytes,
+                                           std::string *error, Way way) noexcept
+    try {
   if (auto kernel = createOtherThanLibrary(spec, workspaceBytes, way))
     return kernel;
   if (way != Way::Rule && way != Way::Library) {
@@ -321,6 +322,36 @@ std::unique_ptr<Primitive> createConvolution(const ConvolutionSpec &spec,
 } catch (const std::exception &failure) {
   *error = describeFailure(spec, failure.what());
   return nullptr;
+}
+
+/// The product of all dims.
+static double countElements(const std::vector<int64_t> &dims) {
+  double product = 1;
+  for (int64_t dim : dims)
+    product *= double(dim);
+  return product;
+}
+
+static bool isNamed(const Primitive &chosen, const char *part) {
+  return chosen.implementation().find(part) != std::string::npos;
+}
+
+/// In oneDNN threads that compute parts of a filter's gradient meet to add them
+/// up, and wait awake where we cannot see it; so may those of older kernels.
+WorkHint hintOf(const ConvolutionSpec &spec, const Primitive &chosen) {
+  double perFilter =
+      countElements(spec.filter.dims) / double(spec.filter.dims[0]);
+  double flops = 2 * countElements(spec.destination.dims) * perFilter;
+  return {secondsOfProducts(flops),
+          (spec.kind == ConvolutionKind::BackwardFilter &&
+           !isNamed(chosen, "tiles") && !isNamed(chosen, "winograd") &&
+           !isNamed(chosen, "brg:")) ||
+              isNamed(chosen, "gemm"),
+          false};
+}
+
+std::vector<void *> operandsOf(const ConvolutionLaunch &launch) {
+  return {launch.source, launch.filter, launch.destination};
 }
 
 } // namespace zc::kernels

@@ -2,14 +2,15 @@
 // that our own tiles do: the rows of each matrix are put together, in their
 // order, and multiplied tile by tile. Nothing depends on which thread does a
 // part.
+#include "kernels/Calls/Division/GroupedBlocks.h"
+#include "kernels/Calls/Division/GroupedTiles.h"
 #include "kernels/Cpu/ExpertRows.h"
-#include "kernels/Cpu/GroupedBlocks.h"
-#include "kernels/Cpu/GroupedTiles.h"
 #include "kernels/Cpu/InstructionSet.h"
 #include "kernels/Cpu/Parallel.h"
 #include "kernels/Cpu/Primitive.h"
 #include "kernels/Cpu/TiledGroupedMatmul.h"
 #include "kernels/Cpu/TiledMatmul.h"
+#include "kernels/Cpu/WorkHint.h"
 
 #include <algorithm>
 #include <cstring>
@@ -54,8 +55,8 @@ public:
       for (bool accumulate : {false, true}) {
         if (accumulate && !spec.gradient)
           continue;
-        auto made = createMatmul(groupedTileProduct(spec, size, accumulate),
-                                 left, error);
+        auto made = createPrimitive(groupedTileProduct(spec, size, accumulate),
+                                    left, error);
         if (!made)
           return false;
         scratchBytes = std::max(scratchBytes, made->workspaceBytes());
@@ -170,14 +171,23 @@ private:
 
 } // namespace
 
-std::unique_ptr<Primitive> createGroupedMatmul(const GroupedMatmulSpec &spec,
-                                               uint64_t workspaceBytes,
-                                               std::string *error) noexcept {
+std::unique_ptr<Primitive> createPrimitive(const GroupedMatmulSpec &spec,
+                                           uint64_t workspaceBytes,
+                                           std::string *error, Way) noexcept {
   if (tilesGroupedMatmul(spec, processorKind()))
     if (auto tiled = createTiledGroupedMatmul(spec, workspaceBytes))
       return tiled;
   auto made = std::make_unique<GroupedMatmul>(spec);
   return made->create(workspaceBytes, error) ? std::move(made) : nullptr;
+}
+
+WorkHint hintOf(const GroupedMatmulSpec &spec, const Primitive &chosen) {
+  double flops = 2 * double(spec.rows * spec.inner) * double(spec.columns);
+  return {secondsOfProducts(flops), chosen.mayMeet(), false};
+}
+
+std::vector<void *> operandsOf(const GroupedMatmulLaunch &launch) {
+  return {launch.a, launch.b, launch.c, launch.groups, launch.ids};
 }
 
 } // namespace zc::kernels

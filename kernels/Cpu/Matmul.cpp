@@ -2,11 +2,12 @@
 // block-wise kernels take transposes as strides and their scratch memory from
 // us; its older ones allocate inside, so the list order (fastest first) is also
 // ours.
+#include "kernels/Calls/Division/MatmulBlocks.h"
 #include "kernels/Cpu/InstructionSet.h"
-#include "kernels/Cpu/MatmulBlocks.h"
 #include "kernels/Cpu/OneDnn.h"
 #include "kernels/Cpu/Parallel.h"
 #include "kernels/Cpu/TiledMatmul.h"
+#include "kernels/Cpu/WorkHint.h"
 
 #include <algorithm>
 
@@ -151,16 +152,16 @@ bool isByTiles(const MatmulSpec &spec, Way way) {
 
 } // namespace
 
-std::unique_ptr<Primitive> createMatmul(const MatmulSpec &spec,
-                                        uint64_t workspaceBytes,
-                                        std::string *error, Way way) noexcept
+std::unique_ptr<Primitive> createPrimitive(const MatmulSpec &spec,
+                                           uint64_t workspaceBytes,
+                                           std::string *error, Way way) noexcept
     try {
   if (spec.precision != MatmulPrecision::Highest) {
     if (auto tiled = createTiledMatmul(spec, workspaceBytes))
       return tiled;
     MatmulSpec plain = spec;
     plain.precision = MatmulPrecision::Highest;
-    return createMatmul(plain, workspaceBytes, error, way);
+    return createPrimitive(plain, workspaceBytes, error, way);
   }
   if (isByTiles(spec, way))
     if (auto tiled = createTiledMatmul(spec, workspaceBytes))
@@ -193,6 +194,23 @@ std::unique_ptr<Primitive> createMatmul(const MatmulSpec &spec,
 } catch (const std::exception &failure) {
   *error = describeFailure(spec, failure.what());
   return nullptr;
+}
+
+/// The product of all dims.
+static double countElements(const std::vector<int64_t> &dims) {
+  double product = 1;
+  for (int64_t dim : dims)
+    product *= double(dim);
+  return product;
+}
+
+WorkHint hintOf(const MatmulSpec &spec, const Primitive &chosen) {
+  double flops = 2 * countElements(spec.c.dims) * double(spec.a.dims.back());
+  return {secondsOfProducts(flops), chosen.mayMeet(), false};
+}
+
+std::vector<void *> operandsOf(const MatmulLaunch &launch) {
+  return {launch.a, launch.b, launch.c};
 }
 
 } // namespace zc::kernels

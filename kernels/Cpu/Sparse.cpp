@@ -4,6 +4,7 @@
 #include "kernels/Cpu/Parallel.h"
 #include "kernels/Cpu/Primitive.h"
 #include "kernels/Cpu/SparseBlock.h"
+#include "kernels/Cpu/WorkHint.h"
 
 #include <algorithm>
 #include <atomic>
@@ -110,14 +111,24 @@ private:
 
 } // namespace
 
-std::unique_ptr<Primitive> createSparse(const SparseSpec &spec,
-                                        std::string *error) noexcept {
+/// Encoding fails where there is no room, and says how much is needed.
+std::unique_ptr<Primitive> createPrimitive(const SparseSpec &spec, uint64_t,
+                                           std::string *error, Way) noexcept {
   int64_t bytes = elementBytes(spec.type);
   if (bytes != 2 && bytes != 4) {
     *error = "sparse tensors have elements of 2 or 4 bytes";
     return nullptr;
   }
   return std::make_unique<Sparse>(spec);
+}
+
+WorkHint hintOf(const SparseSpec &spec, const Primitive &) {
+  return {secondsOfMemory(2 * double(spec.elements * elementBytes(spec.type))),
+          false, false};
+}
+
+std::vector<void *> operandsOf(const SparseLaunch &launch) {
+  return {launch.dense, launch.bits, launch.offsets, launch.values};
 }
 
 } // namespace zc::kernels

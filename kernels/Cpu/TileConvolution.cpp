@@ -1,9 +1,9 @@
 #include "kernels/Cpu/TileConvolution.h"
+#include "kernels/Calls/Division/PointwiseProduct.h"
 #include "kernels/Cpu/ConvolutionTiles.h"
 #include "kernels/Cpu/ConvolutionWays.h"
 #include "kernels/Cpu/InstructionSet.h"
 #include "kernels/Cpu/Parallel.h"
-#include "kernels/Cpu/PointwiseProduct.h"
 
 #include <algorithm>
 

@@ -4,14 +4,14 @@
 // are dealt to the threads at once. Which thread does a task, and how many
 // there are, changes no bit.
 #include "kernels/Cpu/TiledGroupedMatmul.h"
+#include "kernels/Calls/Division/GroupedBlocks.h"
+#include "kernels/Calls/Division/GroupedTiles.h"
 #include "kernels/Cpu/ExpertRows.h"
-#include "kernels/Cpu/GroupedBlocks.h"
-#include "kernels/Cpu/GroupedTiles.h"
 #include "kernels/Cpu/MatmulSide.h"
 #include "kernels/Cpu/Parallel.h"
-#include "kernels/Cpu/Rounding.h"
 #include "kernels/Cpu/ScratchSlots.h"
 #include "kernels/Cpu/TiledMatmul.h"
+#include "kernels/Rounding.h"
 
 #include <algorithm>
 #include <cstring>

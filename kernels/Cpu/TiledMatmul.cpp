@@ -4,12 +4,12 @@
 // Threads share nothing that is written: each packs for itself. Which thread
 // does a task, and how many there are, changes no bit.
 #include "kernels/Cpu/TiledMatmul.h"
+#include "kernels/Calls/Division/MatmulBlocks.h"
 #include "kernels/Cpu/InstructionSet.h"
-#include "kernels/Cpu/MatmulBlocks.h"
 #include "kernels/Cpu/MatmulSide.h"
 #include "kernels/Cpu/Parallel.h"
-#include "kernels/Cpu/Rounding.h"
 #include "kernels/Cpu/ScratchSlots.h"
+#include "kernels/Rounding.h"
 
 #include <algorithm>
 

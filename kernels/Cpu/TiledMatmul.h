@@ -2,7 +2,7 @@
 #ifndef ZC_KERNELS_CPU_TILEDMATMUL_H
 #define ZC_KERNELS_CPU_TILEDMATMUL_H
 
-#include "kernels/Cpu/MatmulBlocks.h"
+#include "kernels/Calls/Division/MatmulBlocks.h"
 #include "kernels/Cpu/MatmulTiles.h"
 #include "kernels/Cpu/Primitive.h"
 

@@ -13,17 +13,6 @@ constexpr double kBytesPerSecond = 2e10;
 
 thread_local WorkHint hintOfThread;
 
-double count(const std::vector<int64_t> &dims) {
-  double product = 1;
-  for (int64_t dim : dims)
-    product *= double(dim);
-  return product;
-}
-
-bool isNamed(const Primitive &chosen, const char *part) {
-  return chosen.implementation().find(part) != std::string::npos;
-}
-
 } // namespace
 
 const WorkHint &workHint() { return hintOfThread; }
@@ -46,41 +35,8 @@ WorkHint hintOfKernel(double flops, double bytes) {
           false};
 }
 
-WorkHint hintOf(const MatmulSpec &spec, const Primitive &chosen) {
-  double flops = 2 * count(spec.c.dims) * double(spec.a.dims.back());
-  return {flops / kProductsPerSecond, chosen.mayMeet(), false};
-}
+double secondsOfProducts(double flops) { return flops / kProductsPerSecond; }
 
-/// In oneDNN threads that compute parts of a filter's gradient meet to add them
-/// up, and wait awake where we cannot see it; so may those of older kernels.
-WorkHint hintOf(const ConvolutionSpec &spec, const Primitive &chosen) {
-  double perFilter = count(spec.filter.dims) / double(spec.filter.dims[0]);
-  double flops = 2 * count(spec.destination.dims) * perFilter;
-  return {flops / kProductsPerSecond,
-          (spec.kind == ConvolutionKind::BackwardFilter &&
-           !isNamed(chosen, "tiles") && !isNamed(chosen, "winograd") &&
-           !isNamed(chosen, "brg:")) ||
-              isNamed(chosen, "gemm"),
-          false};
-}
-
-WorkHint hintOf(const AttentionSpec &spec, const Primitive &) {
-  double products = spec.backward ? 5 : 2;
-  double flops = 2 * products * double(spec.batch * spec.heads) *
-                 double(spec.queries * spec.keys) * double(spec.width);
-  return {(spec.causal || spec.bounded ? 0.5 : 1.0) * flops /
-              kProductsPerSecond,
-          false, false};
-}
-
-WorkHint hintOf(const GroupedMatmulSpec &spec, const Primitive &chosen) {
-  double flops = 2 * double(spec.rows * spec.inner) * double(spec.columns);
-  return {flops / kProductsPerSecond, chosen.mayMeet(), false};
-}
-
-WorkHint hintOf(const SparseSpec &spec, const Primitive &) {
-  return {2 * double(spec.elements * elementBytes(spec.type)) / kBytesPerSecond,
-          false, false};
-}
+double secondsOfMemory(double bytes) { return bytes / kBytesPerSecond; }
 
 } // namespace zc::kernels

@@ -35,12 +35,12 @@ bool isBetterAlone(const WorkHint &hint);
 
 /// The hint of a generated kernel, whose parts never wait for one another.
 WorkHint hintOfKernel(double flops, double bytes);
-/// The hints of library kernels, and of zc's own kernels for the same calls.
-WorkHint hintOf(const MatmulSpec &spec, const Primitive &chosen);
-WorkHint hintOf(const ConvolutionSpec &spec, const Primitive &chosen);
-WorkHint hintOf(const AttentionSpec &spec, const Primitive &chosen);
-WorkHint hintOf(const GroupedMatmulSpec &spec, const Primitive &chosen);
-WorkHint hintOf(const SparseSpec &spec, const Primitive &chosen);
+
+/// About how long one thread takes for the FLOPs of products, and for bytes of
+/// memory: for the hints of library kernels, and of our own for the same calls
+/// (CpuCalls.h).
+double secondsOfProducts(double flops);
+double secondsOfMemory(double bytes);
 
 } // namespace zc::kernels
 

@@ -47,7 +47,7 @@ Bench makeMatmul(int threads, const int64_t *n, std::string *error) {
   MatmulSpec spec{rowMajor({n[0], n[1]}), rowMajor({n[1], n[2]}),
                   rowMajor({n[0], n[2]}), false};
   uint64_t bytes = MatmulCall::cpuWorkspace(spec, threads);
-  return {createMatmul(spec, bytes, error),
+  return {createPrimitive(spec, bytes, error),
           bytes,
           {n[0] * n[1], n[1] * n[2], n[0] * n[2]},
           2.0 * n[0] * n[1] * n[2]};
@@ -73,7 +73,7 @@ Bench makeConvolution(int threads, const ConvolutionSpec &spec,
                              &filter = spec.filter.dims;
   int64_t pixels = source[0] * source[2] * source[3];
   int64_t weights = filter[0] * filter[1] * filter[2] * filter[3];
-  return {createConvolution(spec, bytes, error, way),
+  return {createPrimitive(spec, bytes, error, way),
           bytes,
           {pixels * source[1], weights, pixels * filter[0]},
           2.0 * pixels * weights};

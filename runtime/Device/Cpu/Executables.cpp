@@ -3,6 +3,8 @@
 #include "kernels/Cpu/WorkHint.h"
 
 #include <cstring>
+#include <type_traits>
+#include <utility>
 
 namespace zc::cpu {
 namespace {
@@ -122,75 +124,89 @@ ExecutableResult makeKernel(const KernelLaunch &launch, const CodeObject *code,
       std::make_unique<KernelExecutable>(launch, function, threads));
 }
 
-ExecutableResult makeCall(const kernels::MatmulLaunch &launch,
+namespace {
+
+/// Why CPUs have no kernel for a launch of a kind that they compute; empty:
+/// they have one.
+template <typename Launch> std::string refuse(const Launch &) { return ""; }
+
+std::string refuse(const kernels::MatmulLaunch &launch) {
+  if (!launch.spec.epilogue.isEmpty())
+    return "a product with an epilogue is for GPUs; compile the model with "
+           "--target cpu";
+  return launch.aScale ? "a product of 8-bit floats is for GPUs; compile the "
+                         "model with --target cpu"
+                       : "";
+}
+
+std::string refuse(const kernels::AttentionLaunch &launch) {
+  return launch.spec.type == kernels::ElementType::F16
+             ? "attention in float16 is for GPUs; compile the model with "
+               "--target cpu"
+             : "";
+}
+
+/// The spec for products of that precision.
+template <typename Spec>
+Spec refine(const Spec &spec, kernels::MatmulPrecision) {
+  return spec;
+}
+
+kernels::MatmulSpec refine(kernels::MatmulSpec spec,
+                           kernels::MatmulPrecision precision) {
+  spec.precision = precision;
+  return spec;
+}
+
+/// Whether a rule or a measurement chooses among ways of such calls.
+template <typename Spec, typename = void> struct HasWays : std::false_type {};
+template <typename Spec>
+struct HasWays<
+    Spec, std::void_t<decltype(kernels::waysOf(std::declval<const Spec &>()))>>
+    : std::true_type {};
+
+/// The workspace of a launch; kinds whose kernels need none have no place for
+/// it.
+template <typename Launch>
+auto workspaceOf(const Launch &launch, int)
+    -> std::pair<decltype(launch.workspace), uint64_t> {
+  return {launch.workspace, launch.workspaceBytes};
+}
+template <typename Launch>
+std::pair<void *, uint64_t> workspaceOf(const Launch &, long) {
+  return {nullptr, 0};
+}
+
+template <typename Launch>
+ExecutableResult makeKnown(const Launch &launch,
+                           kernels::MatmulPrecision precision,
+                           const CallWay &way) {
+  if constexpr (!kernels::HasLaunch<Launch, kernels::CpuCalls>::value) {
+    return Status(StatusCode::Unsupported, "no library computes it on CPUs; "
+                                           "compile the model again");
+  } else {
+    if (std::string why = refuse(launch); !why.empty())
+      return Status(StatusCode::Unsupported, why);
+    const auto spec = refine(launch.spec, precision);
+    const auto [workspace, bytes] = workspaceOf(launch, 0);
+    return makePrimitive(
+        spec,
+        [&spec, &way, bytes = bytes](std::string *error) {
+          return kernels::createPrimitive(spec, bytes, error, way.way);
+        },
+        operandsOf(launch), workspace,
+        HasWays<std::decay_t<decltype(spec)>>::value ? &way : nullptr);
+  }
+}
+
+} // namespace
+
+ExecutableResult makeCall(const kernels::CallLaunch &launch,
                           kernels::MatmulPrecision precision,
                           const CallWay &way) {
-  if (!launch.spec.epilogue.isEmpty())
-    return makeError(StatusCode::Unsupported,
-                     "a product with an epilogue is "
-                     "for GPUs; compile the model with --target cpu");
-  if (launch.aScale)
-    return makeError(StatusCode::Unsupported,
-                     "a product of 8-bit floats is for GPUs; compile the model "
-                     "with --target cpu");
-  kernels::MatmulSpec spec = launch.spec;
-  spec.precision = precision;
-  return makePrimitive(
-      spec,
-      [&](std::string *error) {
-        return kernels::createMatmul(spec, launch.workspaceBytes, error,
-                                     way.way);
-      },
-      {launch.a, launch.b, launch.c}, launch.workspace, &way);
-}
-
-ExecutableResult makeCall(const kernels::ConvolutionLaunch &launch,
-                          kernels::MatmulPrecision, const CallWay &way) {
-  return makePrimitive(
-      launch.spec,
-      [&](std::string *error) {
-        return kernels::createConvolution(launch.spec, launch.workspaceBytes,
-                                          error, way.way);
-      },
-      {launch.source, launch.filter, launch.destination}, launch.workspace,
-      &way);
-}
-
-ExecutableResult makeCall(const kernels::AttentionLaunch &launch,
-                          kernels::MatmulPrecision, const CallWay &) {
-  if (launch.spec.type == kernels::ElementType::F16)
-    return makeError(StatusCode::Unsupported,
-                     "attention in float16 is for "
-                     "GPUs; compile the model with --target cpu");
-  return makePrimitive(
-      launch.spec,
-      [&](std::string *error) {
-        return kernels::createAttention(launch.spec, launch.workspaceBytes,
-                                        error);
-      },
-      launch.buffers, launch.workspace);
-}
-
-ExecutableResult makeCall(const kernels::SparseLaunch &launch,
-                          kernels::MatmulPrecision, const CallWay &) {
-  return makePrimitive(
-      launch.spec,
-      [&](std::string *error) {
-        return kernels::createSparse(launch.spec, error);
-      },
-      {launch.dense, launch.bits, launch.offsets, launch.values}, nullptr);
-}
-
-ExecutableResult makeCall(const kernels::GroupedMatmulLaunch &launch,
-                          kernels::MatmulPrecision, const CallWay &) {
-  return makePrimitive(
-      launch.spec,
-      [&](std::string *error) {
-        return kernels::createGroupedMatmul(launch.spec, launch.workspaceBytes,
-                                            error);
-      },
-      {launch.a, launch.b, launch.c, launch.groups, launch.ids},
-      launch.workspace);
+  return std::visit(
+      [&](const auto &each) { return makeKnown(each, precision, way); },
+      launch);
 }
 
 ExecutableResult makeCopy(const CopyLaunch &launch, const OffloadFile *file) {

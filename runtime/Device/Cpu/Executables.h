@@ -2,6 +2,7 @@
 #ifndef ZC_RUNTIME_DEVICE_CPU_EXECUTABLES_H
 #define ZC_RUNTIME_DEVICE_CPU_EXECUTABLES_H
 
+#include "kernels/Calls/Calls.h"
 #include "kernels/Cpu/Ways.h"
 #include "runtime/Device/Cpu/CodeObject.h"
 #include "runtime/Device/Cpu/OffloadFile.h"
@@ -26,29 +27,11 @@ struct CallWay {
   bool isMeasured = false; // else it is zc's rule
 };
 
-/// Library calls, one overload for each kind that a library computes;
-/// `precision` is that of products. A way that is not open fails.
-ExecutableResult makeCall(const kernels::MatmulLaunch &launch,
+/// A library call; `precision` is that of products. A way that is not open
+/// fails, and so does a call that CPUs have no kernel for.
+ExecutableResult makeCall(const kernels::CallLaunch &launch,
                           kernels::MatmulPrecision precision,
                           const CallWay &way = {});
-ExecutableResult makeCall(const kernels::ConvolutionLaunch &launch,
-                          kernels::MatmulPrecision precision,
-                          const CallWay &way = {});
-ExecutableResult makeCall(const kernels::AttentionLaunch &launch,
-                          kernels::MatmulPrecision precision,
-                          const CallWay &way = {});
-ExecutableResult makeCall(const kernels::SparseLaunch &launch,
-                          kernels::MatmulPrecision precision,
-                          const CallWay &way = {});
-ExecutableResult makeCall(const kernels::GroupedMatmulLaunch &launch,
-                          kernels::MatmulPrecision precision,
-                          const CallWay &way = {});
-template <typename Launch>
-ExecutableResult makeCall(const Launch &, kernels::MatmulPrecision,
-                          const CallWay & = {}) {
-  return Status(StatusCode::Unsupported, "no library computes it on CPUs; "
-                                         "compile the model again");
-}
 
 /// `file` is where one side lies, or null; it must outlive the executable.
 ExecutableResult makeCopy(const CopyLaunch &launch, const OffloadFile *file);

@@ -35,7 +35,7 @@ Result<double> measureFlops(int threads) {
   kernels::MatmulSpec spec{square, square, square, false};
   uint64_t bytes = kernels::MatmulCall::cpuWorkspace(spec, threads);
   std::string error;
-  auto product = kernels::createMatmul(spec, bytes, &error);
+  auto product = kernels::createPrimitive(spec, bytes, &error);
   if (!product)
     return makeError(StatusCode::Internal, error);
   std::vector<float> matrices[3];

@@ -113,7 +113,7 @@ void run(Case &example, bool backward, int given) {
   spec.backward = backward;
   std::string error;
   uint64_t bound = AttentionCall::cpuWorkspace(spec, kThreads);
-  auto primitive = createAttention(spec, bound, &error);
+  auto primitive = createPrimitive(spec, bound, &error);
   ASSERT_TRUE(primitive) << error;
   EXPECT_LE(primitive->workspaceBytes(), bound);
   GuardedWorkspace workspace(bound);
@@ -172,7 +172,7 @@ void runNarrow(Case &example, bool backward, int given) {
   spec.type = ElementType::BF16;
   std::string error;
   uint64_t bound = AttentionCall::cpuWorkspace(spec, kThreads);
-  auto primitive = createAttention(spec, bound, &error);
+  auto primitive = createPrimitive(spec, bound, &error);
   ASSERT_TRUE(primitive) << error;
   EXPECT_EQ(primitive->implementation(),
             hasAmx()
@@ -335,7 +335,7 @@ TEST(AttentionPrimitive, KeepsNaN) {
 
 TEST(AttentionPrimitive, SaysWhenScratchMemoryIsShort) {
   std::string error;
-  EXPECT_FALSE(createAttention(AttentionSpec(), 63, &error));
+  EXPECT_FALSE(createPrimitive(AttentionSpec(), 63, &error));
   EXPECT_NE(error.find("scratch memory"), std::string::npos) << error;
 }
 

@@ -1,7 +1,7 @@
 // Products of bfloat16 against naive loops over the same rounded numbers: they
 // are added up in float32, and rounded once where the result has 16 bits.
+#include "kernels/Calls/Division/MatmulBlocks.h"
 #include "kernels/Cpu/InstructionSet.h"
-#include "kernels/Cpu/MatmulBlocks.h"
 #include "kernels/Cpu/Parallel.h"
 #include "kernels/Cpu/TiledMatmul.h"
 #include "test/unit/kernels/TestTensors.h"
@@ -74,7 +74,7 @@ void expectProduct(MatmulSpec spec, ElementType result, bool byTiles = false,
   uint64_t bound = byTiles ? tiledMatmulWorkspace(spec, threads)
                            : MatmulCall::cpuWorkspace(spec, threads);
   auto primitive = byTiles ? createTiledMatmul(spec, bound)
-                           : createMatmul(spec, bound, &error);
+                           : createPrimitive(spec, bound, &error);
   ASSERT_TRUE(primitive) << error;
   EXPECT_LE(primitive->workspaceBytes(), bound);
   GuardedWorkspace workspace(bound);
@@ -265,7 +265,7 @@ TEST_F(BFloat16, NamesItsTiles) {
   spec.a.type = spec.b.type = ElementType::BF16;
   std::string error;
   auto primitive =
-      createMatmul(spec, MatmulCall::cpuWorkspace(spec, kThreads), &error);
+      createPrimitive(spec, MatmulCall::cpuWorkspace(spec, kThreads), &error);
   ASSERT_TRUE(primitive) << error;
   EXPECT_EQ(primitive->implementation() == "tiles:amx", hasAmx())
       << primitive->implementation();
@@ -290,7 +290,7 @@ void expectConvolution(ConvolutionSpec spec) {
   auto run = [&](const ConvolutionSpec &each, ElementType type) {
     std::string error;
     uint64_t bound = ConvolutionCall::cpuWorkspace(each, kThreads);
-    auto primitive = createConvolution(each, bound, &error);
+    auto primitive = createPrimitive(each, bound, &error);
     ASSERT_TRUE(primitive) << error;
     EXPECT_LE(primitive->workspaceBytes(), bound);
     GuardedWorkspace workspace(bound);

@@ -41,7 +41,7 @@ void check(const Case &c, ConvolutionKind kind, bool last) {
   ConvolutionSpec spec = makeSpec(c, kind, last);
   std::string error;
   uint64_t bound = ConvolutionCall::cpuWorkspace(spec, kThreads);
-  auto chosen = createConvolution(spec, bound, &error);
+  auto chosen = createPrimitive(spec, bound, &error);
   ASSERT_TRUE(chosen) << error;
   checkBy(*chosen, spec);
   auto tiles = createTileConvolution(spec, bound);
@@ -91,7 +91,7 @@ TEST(ConvolutionChoice, ByTilesWhereTheLibraryIsSlow) {
   auto implementation = [](const Case &c, ConvolutionKind kind) {
     ConvolutionSpec spec = makeSpec(c, kind, /*last=*/true);
     std::string error;
-    auto primitive = createConvolution(
+    auto primitive = createPrimitive(
         spec, ConvolutionCall::cpuWorkspace(spec, kThreads), &error);
     return primitive ? primitive->implementation() : error;
   };
@@ -117,7 +117,7 @@ TEST(ConvolutionErrors, WithoutWorkspaceItFindsAnotherOrSaysWhy) {
         ConvolutionKind::BackwardFilter}) {
     check(atrous, kind, true);
     std::string error;
-    if (!createConvolution(makeSpec(atrous, kind, true), 0, &error)) {
+    if (!createPrimitive(makeSpec(atrous, kind, true), 0, &error)) {
       EXPECT_NE(error.find("scratch memory"), std::string::npos) << error;
     }
   }
@@ -128,7 +128,7 @@ TEST(ConvolutionErrors, SaysWhatItCannotDo) {
       makeSpec({1, 4, 4, 8, 3, 1, 1, 1, 1}, ConvolutionKind::Forward, true);
   spec.destination.dims[2] = 5;
   std::string error;
-  EXPECT_FALSE(createConvolution(spec, 1 << 20, &error));
+  EXPECT_FALSE(createPrimitive(spec, 1 << 20, &error));
   EXPECT_NE(error.find("convolution of source f32 [1, 4, 8, 8]"),
             std::string::npos)
       << error;

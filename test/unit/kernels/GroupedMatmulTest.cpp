@@ -1,7 +1,7 @@
 // Products with one of several matrices per row against plain sums: rows in any
 // order, of no expert, experts without rows, and more rows than one tile has.
-#include "kernels/Cpu/GroupedBlocks.h"
-#include "kernels/Cpu/GroupedTiles.h"
+#include "kernels/Calls/Division/GroupedBlocks.h"
+#include "kernels/Calls/Division/GroupedTiles.h"
 #include "kernels/Cpu/Parallel.h"
 #include "kernels/Cpu/Primitive.h"
 #include "kernels/Cpu/TiledGroupedMatmul.h"
@@ -75,7 +75,7 @@ protected:
     setTeamSize(threads);
     uint64_t bytes = GroupedMatmulCall::cpuWorkspace(spec, threads);
     std::string error;
-    auto kernel = createGroupedMatmul(spec, bytes, &error);
+    auto kernel = createPrimitive(spec, bytes, &error);
     ASSERT_TRUE(kernel) << error;
     EXPECT_LE(kernel->workspaceBytes(), bytes);
     execute(*kernel, bytes);
@@ -139,7 +139,7 @@ TEST_P(GroupedMatmulTest, TilesEqualPlainSums) {
 
 TEST_P(GroupedMatmulTest, TooLittleMemoryIsSaid) {
   std::string error;
-  EXPECT_FALSE(createGroupedMatmul(spec, 64, &error));
+  EXPECT_FALSE(createPrimitive(spec, 64, &error));
   EXPECT_NE(error.find("scratch memory"), std::string::npos) << error;
 }
 

@@ -1,5 +1,5 @@
+#include "kernels/Calls/Division/MatmulBlocks.h"
 #include "kernels/Cpu/InstructionSet.h"
-#include "kernels/Cpu/MatmulBlocks.h"
 #include "kernels/Cpu/OneDnn.h"
 #include "kernels/Cpu/Parallel.h"
 #include "kernels/Cpu/Primitive.h"
@@ -61,7 +61,7 @@ void check(const MatmulSpec &spec) {
   setTeamSize(kThreads);
   std::string error;
   uint64_t bound = MatmulCall::cpuWorkspace(spec, kThreads);
-  auto primitive = createMatmul(spec, bound, &error);
+  auto primitive = createPrimitive(spec, bound, &error);
   ASSERT_TRUE(primitive) << error;
   EXPECT_LE(primitive->workspaceBytes(), bound);
   auto a = fill(spec.a, 1), b = fill(spec.b, 2), c = fill(spec.c, 3);
@@ -114,7 +114,7 @@ TEST(Matmul, SlicesWhatWouldWantTooMuchScratch) {
                   rowMajor({50304, 200}), false};
   std::string error;
   auto primitive =
-      createMatmul(spec, MatmulCall::cpuWorkspace(spec, 8), &error);
+      createPrimitive(spec, MatmulCall::cpuWorkspace(spec, 8), &error);
   ASSERT_TRUE(primitive) << error;
   EXPECT_LE(primitive->workspaceBytes(), MatmulCall::cpuWorkspace(spec, 8));
   setTeamSize(kThreads);
@@ -125,13 +125,13 @@ TEST(Matmul, SlicesEqualNaiveLoops) {
   MatmulSpec spec{transposed({200, 64}), rowMajor({64, 48}),
                   rowMajor({200, 48}), false};
   std::string error;
-  auto whole = createMatmul(spec, MatmulCall::cpuWorkspace(spec, 2), &error);
+  auto whole = createPrimitive(spec, MatmulCall::cpuWorkspace(spec, 2), &error);
   ASSERT_TRUE(whole) << error;
   if (whole->workspaceBytes() == 0)
     GTEST_SKIP() << "here the library wants no scratch memory";
   // One byte less than the first choice wants.
   uint64_t bytes = whole->workspaceBytes() - 1;
-  auto sliced = createMatmul(spec, bytes, &error);
+  auto sliced = createPrimitive(spec, bytes, &error);
   ASSERT_TRUE(sliced) << error;
   auto a = fill(spec.a, 1), b = fill(spec.b, 2), c = fill(spec.c, 3);
   GuardedWorkspace workspace(bytes);
@@ -187,7 +187,7 @@ void multiply(MatmulPrecision precision, MatmulSpec spec, Factors &factors) {
   spec.precision = precision;
   std::string error;
   uint64_t bound = MatmulCall::cpuWorkspace(spec, kThreads);
-  auto primitive = createMatmul(spec, bound, &error);
+  auto primitive = createPrimitive(spec, bound, &error);
   ASSERT_TRUE(primitive) << error;
   EXPECT_EQ(primitive->implementation().find("amx:bf16x") != std::string::npos,
             hasAmx() && precision != MatmulPrecision::Highest)
@@ -396,7 +396,7 @@ void expectFollowsRule(MatmulSpec spec, ElementType type) {
                   kThreads);
   std::string error;
   auto primitive =
-      createMatmul(spec, MatmulCall::cpuWorkspace(spec, kThreads), &error);
+      createPrimitive(spec, MatmulCall::cpuWorkspace(spec, kThreads), &error);
   ASSERT_TRUE(primitive) << error;
   EXPECT_EQ(primitive->implementation().find("tiles:") == 0, tiled)
       << primitive->implementation();
@@ -426,7 +426,7 @@ TEST(Matmul, NamesItsTiles) {
                   rowMajor({512, 1024}), false};
   std::string error;
   auto primitive =
-      createMatmul(spec, MatmulCall::cpuWorkspace(spec, kThreads), &error);
+      createPrimitive(spec, MatmulCall::cpuWorkspace(spec, kThreads), &error);
   ASSERT_TRUE(primitive) << error;
   std::string name = primitive->implementation();
   // Debian's library multiplies by plain loops on ARM.
@@ -440,7 +440,7 @@ TEST(Matmul, NamesItsTiles) {
 TEST(Matmul, SaysWhatItCannotDo) {
   std::string error;
   MatmulSpec spec{rowMajor({2, 3}), rowMajor({4, 5}), rowMajor({2, 5}), false};
-  EXPECT_FALSE(createMatmul(spec, 1 << 20, &error));
+  EXPECT_FALSE(createPrimitive(spec, 1 << 20, &error));
   EXPECT_NE(error.find("f32 [2, 3]"), std::string::npos) << error;
 }
 

@@ -56,7 +56,7 @@ public:
 
   bool run(bool decode, std::string *error) {
     spec.decode = decode;
-    auto kernel = createSparse(spec, error);
+    auto kernel = createPrimitive(spec, 0, error);
     void *pointers[] = {decode ? decoded.data() : dense.data(), bits.data(),
                         offsets.data(), values.data()};
     return kernel && kernel->execute(pointers, nullptr, error);
@@ -133,7 +133,9 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(SparseKernelTest, RefusesOtherElements) {
   std::string error;
-  EXPECT_EQ(createSparse({false, ElementType::F64, 8, 8}, &error), nullptr);
+  EXPECT_EQ(
+      createPrimitive(SparseSpec{false, ElementType::F64, 8, 8}, 0, &error),
+      nullptr);
   EXPECT_NE(error.find("2 or 4 bytes"), std::string::npos);
 }
 

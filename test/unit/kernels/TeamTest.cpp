@@ -220,7 +220,7 @@ TEST(OpenMp, TheLibrarysRegionsDoToo) {
   std::vector<float> a(512 * 512, 1), b(512 * 512, 2), c(512 * 512);
   void *operands[] = {a.data(), b.data(), c.data()};
   std::string error;
-  auto product = createMatmul(spec, uint64_t(64) << 20, &error);
+  auto product = createPrimitive(spec, uint64_t(64) << 20, &error);
   ASSERT_TRUE(product) << error;
   startTeam();
   int before = threadsOfThisProcess();

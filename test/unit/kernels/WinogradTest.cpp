@@ -151,7 +151,7 @@ TEST_P(WinogradError, StaysWithinFourTimesThatOfDirectSums) {
       auto kernel = makeWinograd(spec);
       std::string why;
       spec.winograd = false;
-      auto direct = createConvolution(
+      auto direct = createPrimitive(
           spec, ConvolutionCall::cpuWorkspace(spec, kThreads), &why);
       ASSERT_TRUE(kernel);
       ASSERT_TRUE(direct) << why;
@@ -216,7 +216,7 @@ TEST(WinogradChoice, IsOpenWhereTheSpecAllowsIt) {
   setTeamSize(kThreads);
   auto implementation = [](const ConvolutionSpec &spec, uint64_t bytes) {
     std::string error;
-    auto made = createConvolution(spec, bytes, &error);
+    auto made = createPrimitive(spec, bytes, &error);
     return made ? made->implementation() : error;
   };
   for (ConvolutionKind kind : kKinds) {

@@ -28,7 +28,7 @@ TEST(Workspace, MatmulsKeepWithinTheirBounds) {
         spec.accumulate = layout & 4;
         setTeamSize(threads);
         std::string error;
-        auto primitive = createMatmul(spec, kUnlimited, &error);
+        auto primitive = createPrimitive(spec, kUnlimited, &error);
         ASSERT_TRUE(primitive) << error;
         EXPECT_LE(primitive->workspaceBytes(),
                   MatmulCall::cpuWorkspace(spec, threads))
@@ -44,7 +44,7 @@ TEST(Workspace, BatchedMatmulsKeepWithinTheirBounds) {
                     rowMajor({4, 12, 256, 256}), false};
     setTeamSize(threads);
     std::string error;
-    auto primitive = createMatmul(spec, kUnlimited, &error);
+    auto primitive = createPrimitive(spec, kUnlimited, &error);
     ASSERT_TRUE(primitive) << error;
     EXPECT_LE(primitive->workspaceBytes(),
               MatmulCall::cpuWorkspace(spec, threads));
@@ -82,12 +82,12 @@ TEST(Workspace, ConvolutionsKeepWithinTheirBounds) {
         std::string error;
         // Where the library computes by plain loops (on ARM), it has other
         // ways that need less than its first one.
-        auto primitive = createConvolution(
-            spec,
-            onednn::computesByVectors()
-                ? kUnlimited
-                : ConvolutionCall::cpuWorkspace(spec, threads),
-            &error);
+        auto primitive =
+            createPrimitive(spec,
+                            onednn::computesByVectors()
+                                ? kUnlimited
+                                : ConvolutionCall::cpuWorkspace(spec, threads),
+                            &error);
         ASSERT_TRUE(primitive) << error;
         EXPECT_LE(primitive->workspaceBytes(),
                   ConvolutionCall::cpuWorkspace(spec, threads))

@@ -1,10 +1,10 @@
 // How a grouped product is divided for our own tiles. Links nothing: the
-// compiler plans the scratch memory with it. Private to this folder.
-#ifndef ZC_KERNELS_CPU_GROUPEDBLOCKS_H
-#define ZC_KERNELS_CPU_GROUPEDBLOCKS_H
+// compiler plans the scratch memory with it.
+#ifndef ZC_KERNELS_CALLS_DIVISION_GROUPEDBLOCKS_H
+#define ZC_KERNELS_CALLS_DIVISION_GROUPEDBLOCKS_H
 
+#include "kernels/Calls/Division/MatmulBlocks.h"
 #include "kernels/Calls/GroupedMatmul.h"
-#include "kernels/Cpu/MatmulBlocks.h"
 
 namespace zc::kernels {
 
@@ -38,4 +38,4 @@ uint64_t tiledGroupedWorkspace(const GroupedMatmulSpec &spec, int threads);
 
 } // namespace zc::kernels
 
-#endif // ZC_KERNELS_CPU_GROUPEDBLOCKS_H
+#endif // ZC_KERNELS_CALLS_DIVISION_GROUPEDBLOCKS_H

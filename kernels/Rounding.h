@@ -1,7 +1,7 @@
 // Quotients of positive integers, rounded up. Not for files that are compiled
 // per instruction set: their copies would be of that set.
-#ifndef ZC_KERNELS_CPU_ROUNDING_H
-#define ZC_KERNELS_CPU_ROUNDING_H
+#ifndef ZC_KERNELS_ROUNDING_H
+#define ZC_KERNELS_ROUNDING_H
 
 #include <cstdint>
 
@@ -15,4 +15,4 @@ inline int64_t roundUp(int64_t value, int64_t multiple) {
 
 } // namespace zc::kernels
 
-#endif // ZC_KERNELS_CPU_ROUNDING_H
+#endif // ZC_KERNELS_ROUNDING_H

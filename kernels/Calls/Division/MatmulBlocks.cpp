@@ -1,5 +1,5 @@
-#include "kernels/Cpu/MatmulBlocks.h"
-#include "kernels/Cpu/Rounding.h"
+#include "kernels/Calls/Division/MatmulBlocks.h"
+#include "kernels/Rounding.h"
 
 #include <algorithm>
 #include <iterator>

@@ -1,7 +1,7 @@
 // How a product of two matrices is divided for our own tiles. Links
 // nothing: the compiler plans the scratch memory with it.
-#ifndef ZC_KERNELS_CPU_MATMULBLOCKS_H
-#define ZC_KERNELS_CPU_MATMULBLOCKS_H
+#ifndef ZC_KERNELS_CALLS_DIVISION_MATMULBLOCKS_H
+#define ZC_KERNELS_CALLS_DIVISION_MATMULBLOCKS_H
 
 #include "kernels/Calls/Matmul.h"
 
@@ -63,4 +63,4 @@ uint64_t tiledMatmulWorkspace(const MatmulSpec &spec, int threads);
 
 } // namespace zc::kernels
 
-#endif // ZC_KERNELS_CPU_MATMULBLOCKS_H
+#endif // ZC_KERNELS_CALLS_DIVISION_MATMULBLOCKS_H

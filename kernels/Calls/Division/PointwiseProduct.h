@@ -1,6 +1,6 @@
 // Which convolutions are matrix products. Links nothing.
-#ifndef ZC_KERNELS_CPU_POINTWISEPRODUCT_H
-#define ZC_KERNELS_CPU_POINTWISEPRODUCT_H
+#ifndef ZC_KERNELS_CALLS_DIVISION_POINTWISEPRODUCT_H
+#define ZC_KERNELS_CALLS_DIVISION_POINTWISEPRODUCT_H
 
 #include "kernels/Calls/Convolution.h"
 #include "kernels/Calls/Matmul.h"
@@ -21,4 +21,4 @@ std::optional<MatmulSpec> pointwiseProduct(const ConvolutionSpec &spec);
 
 } // namespace zc::kernels
 
-#endif // ZC_KERNELS_CPU_POINTWISEPRODUCT_H
+#endif // ZC_KERNELS_CALLS_DIVISION_POINTWISEPRODUCT_H

@@ -1,7 +1,7 @@
-#include "kernels/Cpu/GroupedBlocks.h"
+#include "kernels/Calls/Division/GroupedBlocks.h"
 
-#include "kernels/Cpu/GroupedTiles.h"
-#include "kernels/Cpu/Rounding.h"
+#include "kernels/Calls/Division/GroupedTiles.h"
+#include "kernels/Rounding.h"
 
 #include <algorithm>
 

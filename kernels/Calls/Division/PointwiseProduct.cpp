@@ -1,4 +1,4 @@
-#include "kernels/Cpu/PointwiseProduct.h"
+#include "kernels/Calls/Division/PointwiseProduct.h"
 
 namespace zc::kernels {
 namespace {

@@ -1,8 +1,8 @@
 // Which convolutions Winograd's way can compute, where it is quicker, and how
 // they are divided. Links nothing: the compiler plans the scratch memory by it.
-#include "kernels/Cpu/PointwiseProduct.h"
-#include "kernels/Cpu/Rounding.h"
-#include "kernels/Cpu/Winograd.h"
+#include "kernels/Calls/Division/WinogradBlocks.h"
+#include "kernels/Calls/Division/PointwiseProduct.h"
+#include "kernels/Rounding.h"
 
 #include <algorithm>
 

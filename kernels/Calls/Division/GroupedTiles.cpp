@@ -1,4 +1,4 @@
-#include "kernels/Cpu/GroupedTiles.h"
+#include "kernels/Calls/Division/GroupedTiles.h"
 
 #include <algorithm>
 

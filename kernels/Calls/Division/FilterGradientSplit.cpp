@@ -1,8 +1,7 @@
-// Which filters' gradients are products by tiles, and how these are divided.
-// Links nothing: the compiler plans the scratch memory with it.
-#include "kernels/Cpu/FilterGradient.h"
-#include "kernels/Cpu/PointwiseProduct.h"
-#include "kernels/Cpu/Rounding.h"
+#include "kernels/Calls/Division/FilterGradientSplit.h"
+
+#include "kernels/Calls/Division/PointwiseProduct.h"
+#include "kernels/Rounding.h"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
 // How the rows of one expert become products of a few sizes, all of which are
 // made ready before the run: the library has no fast product whose number of
 // rows is known at the call alone.
-#ifndef ZC_KERNELS_CPU_GROUPEDTILES_H
-#define ZC_KERNELS_CPU_GROUPEDTILES_H
+#ifndef ZC_KERNELS_CALLS_DIVISION_GROUPEDTILES_H
+#define ZC_KERNELS_CALLS_DIVISION_GROUPEDTILES_H
 
 #include "kernels/Calls/GroupedMatmul.h"
 #include "kernels/Calls/Matmul.h"
@@ -28,4 +28,4 @@ uint64_t groupedColumnBytes(const GroupedMatmulSpec &spec);
 
 } // namespace zc::kernels
 
-#endif // ZC_KERNELS_CPU_GROUPEDTILES_H
+#endif // ZC_KERNELS_CALLS_DIVISION_GROUPEDTILES_H
