@@ -116,7 +116,7 @@ private:
                "no product would be of 8-bit floats: --precision fp8 is for "
                "products of values and weights whose rows, inputs and outputs "
                "are multiples of ")
-           << divisor
+           << divisor.getValue()
            << (wide.empty() ? std::string()
                             : "; as they are stay " + listNames(wide));
   }

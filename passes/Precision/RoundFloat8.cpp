@@ -72,7 +72,7 @@ struct RoundFloat8 : public impl::RoundFloat8PassBase<RoundFloat8> {
         history < 1) {
       getOperation().emitError("scaling: expected current, delayed or block, "
                                "and a history of at least 1 step, found '")
-          << scaling << "' and " << history;
+          << scaling << "' and " << history.getValue();
       return signalPassFailure();
     }
     SmallVector<MatmulOp> products;

@@ -1,6 +1,6 @@
 // RUN: zc-opt %s --verify-diagnostics --split-input-file --zc-round-float8="scaling=delayed history=2"
 
-// expected-error @+1 {{'state.w.fp8_amax_input' is a name that zc needs}}
+// expected-error @+1 {{has the name that zc gives to a state of its own, 'state.w.fp8_amax_input'; rename it}}
 train.state @state.w.fp8_amax_input "constant" : tensor<4xf32>
 train.state @w "parameter" : tensor<32x48xbf16>
 func.func @step(%x: tensor<16x32xbf16> {train.input = "x"}, %w: tensor<32x48xbf16> {train.state = @w}) -> tensor<16x48xbf16> {
