@@ -10,7 +10,8 @@
 // amplify rounding least among such points of few bits, and products are added
 // up in short sums: then the error is that of direct float32, and at most 4
 // times it where channels are few (WinogradTest.cpp). With the usual points
-// +-1, +-2 and one long sum it is 5 to 9 times.
+// +-1, +-2 and one long sum it is 5 to 9 times. An infinite pixel makes NaNs of
+// its tiles' results, where direct sums are infinite at 9 of them.
 #ifndef ZC_KERNELS_CPU_WINOGRAD_H
 #define ZC_KERNELS_CPU_WINOGRAD_H
 
@@ -25,6 +26,9 @@ constexpr int64_t kWinogradPanel = 64;
 constexpr int64_t kWinogradSum = 16;
 /// Rows of a panel that a task transforms at a time.
 constexpr int64_t kWinogradRows = 32;
+/// Bytes of scratch memory that a call takes at most, however many threads
+/// there are.
+constexpr uint64_t kWinogradMostBytes = 32 << 20;
 
 /// Images [batch, height, width, channels] in tiles of 4x4 pixels. A tile's
 /// patch, of 6x6 pixels, begins `pad` pixels before the tile's place; what lies
@@ -156,7 +160,7 @@ WinogradBlocks divideWinograd(const ConvolutionSpec &spec, int threads);
 bool mayWinograd(const ConvolutionSpec &spec);
 
 /// Whether it can, and its error then stays within 4 times that of direct
-/// float32 sums: sums of few terms are too exact.
+/// float32 sums: those of few terms err so little that Winograd's err more.
 bool isAccurateByWinograd(const ConvolutionSpec &spec);
 
 /// Whether it is also quicker than the library's vectors: a rule of
@@ -164,7 +168,9 @@ bool isAccurateByWinograd(const ConvolutionSpec &spec);
 bool winogradIsQuicker(const ConvolutionSpec &spec);
 
 /// Bytes of scratch memory that are enough for every number of threads up to
-/// `threads`.
+/// `threads`; at most kWinogradMostBytes: a number that needs more is left out,
+/// and the call then runs on fewer. 0 where a single thread needs more, as it
+/// does with more than 3500 channels.
 uint64_t winogradWorkspace(const ConvolutionSpec &spec, int threads);
 
 } // namespace zc::kernels
