@@ -6,8 +6,9 @@
 
 namespace zc::interpreter {
 
-/// What @copy makes of the parameters among `values`, by name; nothing if the
-/// module has no such program. Fails, with a diagnostic, where it cannot run.
+/// Makes what @copy makes of the parameters in `values`, by name; nothing if
+/// the module has no such program. Fails, with a diagnostic, where it cannot
+/// run.
 llvm::FailureOr<NamedTensors> makeCopies(Interpreter &interpreter,
                                          mlir::ModuleOp module,
                                          const llvm::StringMap<Tensor> &values);

@@ -183,7 +183,7 @@ class Mutations(ZcTest):
         return path
 
     def compare(self, module, one, what=("--steps", "1")):
-        """What the comparison says: "equal", "differs", or "disagree" of ranks
+        """Returns what the comparison says: "equal", "differs", or "disagree" of ranks
         and of copies; "refused" by the verifier of the IR, before it."""
         code, out, error = run(module, "--against", one, *what,
                                tool="zc-interpret")
@@ -303,7 +303,8 @@ func.func @step(%x: tensor<4xf32> {{train.input = "x"}}) -> (tensor<4xf32> {{tra
         return len(stale)
 
     def test_averages_and_factors(self):
-        """What a first step multiplies by 0, in the midst of a training."""
+        """A first step multiplies these by 0; one in the midst of a training
+        does not."""
         kinds = ("states change places in what is read",)
         for name, options, slot in (
                 ("ema", ("--ema", "0.9"), "ema"),

@@ -85,7 +85,7 @@ void checkLength(const std::filesystem::path &input) {
   std::exit(2);
 }
 
-/// Of the files and folders that the command line names.
+/// Checks the files and folders that the command line names.
 void checkLengths() {
   namespace fs = std::filesystem;
   for (size_t at = 1; at < words.size(); ++at) {
