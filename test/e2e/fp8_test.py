@@ -271,6 +271,9 @@ class Refused(Fp8Test):
         self.assertIn("one scale for all micro-batches", self.fails(
             "--fp8-scaling", "delayed", "--mesh", "pp=2", "--accumulate", "4",
             "--schedule", "2bw"))
+        self.assertIn("replicas of one", self.fails(
+            "--fp8-scaling", "delayed", "--mesh", "pp=3", "--accumulate", "2",
+            "--stage-replicas", "2,1"))
 
 
 if __name__ == "__main__":
