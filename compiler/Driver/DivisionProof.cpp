@@ -155,7 +155,10 @@ static std::vector<int64_t> listDivisors(const CompileOptions &options) {
     if (each > 1 && !llvm::is_contained(divisors, each))
       divisors.push_back(each);
   if (options.precision == "fp8") // products of other sizes are not rounded
-    divisors.push_back(getFloat8Divisor(options));
+    divisors.push_back(getFloat8Divisor(options) *
+                       (options.float8Scaling == "block"
+                            ? options.getAxisSize("tp") // whole blocks a rank
+                            : 1));
   return divisors;
 }
 
@@ -441,8 +444,9 @@ private:
     ShrinkDimsPassOptions shrinking;
     llvm::append_range(shrinking.divisors, listDivisors(divided));
     if (divided.precision == "fp8")
-      shrinking.batchDivisors.push_back(getFloat8Divisor(divided) *
-                                        divided.accumulate);
+      shrinking.batchDivisors.push_back(
+          getFloat8Divisor(divided) * divided.accumulate *
+          (divided.float8Scaling == "block" ? countSampleShares(divided) : 1));
     if (divided.accumulate > 1)
       shrinking.batchDivisors.push_back(countSampleShares(divided) *
                                         divided.accumulate);

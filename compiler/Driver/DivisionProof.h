@@ -42,16 +42,17 @@ std::vector<std::string> listDivisions(mlir::ModuleOp module);
 /// has many, and for one rank without ZeRO. Proves the sharding rule of each
 /// kind of op (compiler/Interpreter/RuleProof.h). Trains both programs in the
 /// interpreter, in double precision, for two steps, from the same random states
-/// and samples; compares all that they write. Where two are too many operations
-/// it is one, which also begins with random states of the optimizer: as all
-/// that a step reads is random then, and all that the next would read is
-/// compared, nothing is left for a second to show. Numbers of 16 bits are not
-/// rounded. Where steps behind a warm-up compress what ranks send, compares
-/// such a step with the same of one rank that has the others' rows as a dim of
-/// its tensors (SimulatedRanks.h). It covers the passes that divide a program
-/// (tensor, sequence and expert parallelism, ZeRO, stages, and the collectives
-/// between them); with --verify deep also fusion, recomputation and what else
-/// is decided before values become buffers.
+/// and samples; compares all that they write. Where two steps would be too many
+/// operations, it trains one, as if in the midst of a training: with random
+/// states of the optimizer and some steps done. All that this step reads is
+/// random then, and what it writes is compared; only a gradient's sum over
+/// micro-batches that is not cleared would need a second to show. Numbers of 16
+/// bits are not rounded. Where steps behind a warm-up compress what ranks send,
+/// compares such a step with the same of one rank that has the others' rows as
+/// a dim of its tensors (SimulatedRanks.h). It covers the passes that divide a
+/// program (tensor, sequence and expert parallelism, ZeRO, stages, and the
+/// collectives between them); with --verify deep also fusion, recomputation and
+/// what else is decided before values become buffers.
 ///
 /// `divisions`: of the user's program, which the small one takes over.
 ProofReport proveDivision(mlir::OwningOpRef<mlir::ModuleOp> forward,

@@ -26,6 +26,11 @@ std::optional<Float8Scaling> zc::parseFloat8Scaling(const std::string &text) {
   return isNumber ? std::optional(scaling) : std::nullopt;
 }
 
+bool zc::scalesByHistory(const CompileOptions &options) {
+  const auto scaling = parseFloat8Scaling(options.float8Scaling);
+  return options.precision == "fp8" && scaling && scaling->kind == "delayed";
+}
+
 static std::string checkScaling(const std::string &text) {
   if (parseFloat8Scaling(text))
     return "";

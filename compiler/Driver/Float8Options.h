@@ -1,4 +1,4 @@
-//===- Float8Options.h - what --precision fp8 says more of ------*- C++ -*-===//
+//===- Float8Options.h - options of --precision fp8 -------------*- C++ -*-===//
 #ifndef ZC_COMPILER_DRIVER_FLOAT8OPTIONS_H
 #define ZC_COMPILER_DRIVER_FLOAT8OPTIONS_H
 
@@ -9,7 +9,7 @@
 
 namespace zc {
 
-/// The tensors, or parts of them, that scales of 8-bit floats are of.
+/// The tensors, or parts of them, that share a scale.
 struct Float8Scaling {
   std::string kind = "current"; // or delayed, block
   int64_t history = 1024;       // steps, of delayed
@@ -17,6 +17,9 @@ struct Float8Scaling {
 
 /// Parses "current", "delayed", "delayed:16" or "block"; none for other texts.
 std::optional<Float8Scaling> parseFloat8Scaling(const std::string &text);
+
+/// Whether scales follow the steps before, which checkpoints hold.
+bool scalesByHistory(const CompileOptions &options);
 
 /// Adds --fp8-scaling and --fp8-exclude.
 void addFloat8Options(CLI::App &command, CompileOptions &options);

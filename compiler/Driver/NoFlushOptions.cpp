@@ -1,5 +1,6 @@
 #include "compiler/Driver/NoFlushOptions.h"
 
+#include "compiler/Driver/Float8Options.h"
 #include "runtime/Plan/Order/Versions.h"
 
 #include <algorithm>
@@ -21,8 +22,7 @@ static std::string checkSums(const CompileOptions &options) {
            who +
            "roles update at different times. Use bf16, or --schedule "
            "1f1b";
-  if (options.precision == "fp8" &&
-      options.float8Scaling.rfind("delayed", 0) == 0)
+  if (scalesByHistory(options))
     return "--fp8-scaling delayed has one scale for all micro-batches of a "
            "step; " +
            who +

@@ -1,5 +1,6 @@
 #include "compiler/Driver/OptionRules.h"
 
+#include "compiler/Driver/Float8Options.h"
 #include "compiler/Driver/MeshOptions.h"
 #include "passes/Autodiff/Optimizers/Optimizers.h"
 #include "passes/Memory/MarkOffload.h"
@@ -250,11 +251,6 @@ static const Rule kOfRanks[] = {
      "needs --moe-capacity: without one there is room for all tokens of any "
      "group"},
 };
-
-static bool scalesByHistory(const CompileOptions &options) {
-  return options.precision == "fp8" &&
-         options.float8Scaling.rfind("delayed", 0) == 0;
-}
 
 static const Rule kOfPrecisions[] = {
     {{"--weight-copies"},

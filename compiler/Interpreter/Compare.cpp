@@ -2,6 +2,7 @@
 #include "compiler/Interpreter/Compare.h"
 
 #include "compiler/Interpreter/Bindings.h"
+#include "compiler/Interpreter/Copies.h"
 #include "compiler/Interpreter/Ranks.h"
 #include "compiler/Interpreter/Units.h"
 #include "dialects/Train/StateLookup.h"
@@ -91,16 +92,24 @@ static std::set<std::string> findMade(ModuleOp module) {
   return made;
 }
 
+/// Whether a state is a count, such as that of the steps that are done.
+static bool isCount(train::StateOp state) {
+  return state && state.getKind() == train::kScalar &&
+         state.getTensorType().getRank() == 0 &&
+         !isa<FloatType>(state.getTensorType().getElementType());
+}
+
 /// Whether a state need not be drawn. @init makes zeros of weights that have no
 /// value, from which nothing would move; and of what an optimizer keeps, which
 /// a first step then seems to read whatever it reads. Where no second one
-/// follows, the first is one in the midst of a training.
+/// follows, the first is one in the midst of a training: its count of steps is
+/// drawn as well, since a first step multiplies averages and factors by 0.
 static bool isAtHand(train::StateOp state, bool isMade, bool isLone) {
   if (!state)
     return false;
   const StringRef kind = state.getKind();
   if (kind == train::kParameter || kind == train::kStatistic ||
-      (kind == train::kOptimizer && isLone))
+      (isLone && (kind == train::kOptimizer || isCount(state))))
     return false;
   return isMade || (state.getValue() && kind == train::kConstant);
 }
@@ -124,28 +133,33 @@ static llvm::StringMap<Tensor> drawAll(ModuleOp one, StepCount count,
           isAtHand(state, made.count(argument), count.steps == 1))
         continue;
       values[argument] =
-          drawing.draw(program, i, count.microBatches * count.steps);
+          isCount(state) && count.steps == 1
+              ? drawing.drawCount()
+              : drawing.draw(program, i, count.microBatches * count.steps);
     }
   }
   values["lr"] = rateOfLearning();
   return values;
 }
 
-/// Draws all arguments of one program.
-static llvm::StringMap<Tensor> drawArguments(func::FuncOp program,
-                                             unsigned seed) {
+/// Draws all arguments of one program, and the parameters that @copy reads
+/// besides.
+static llvm::StringMap<Tensor>
+drawArguments(ModuleOp module, func::FuncOp program, unsigned seed) {
   llvm::StringMap<Tensor> values;
   Drawing drawing(seed);
-  for (unsigned i = 0; i < program.getNumArguments(); ++i) {
-    train::StateOp state = train::findState(program.getArgument(i));
-    const bool isCount =
-        state && state.getKind() == train::kScalar &&
-        wholeArgumentType(program, i).getRank() == 0 &&
-        !isa<FloatType>(wholeArgumentType(program, i).getElementType());
-    values[argumentName(program, i)] =
-        isCount ? drawing.drawCount()
-                : drawing.draw(program, i, /*microBatches=*/1);
-  }
+  auto drawOf = [&](func::FuncOp program) {
+    for (unsigned i = 0; i < program.getNumArguments(); ++i) {
+      train::StateOp state = train::findState(program.getArgument(i));
+      if (!values.contains(argumentName(program, i)))
+        values[argumentName(program, i)] =
+            isCount(state) ? drawing.drawCount()
+                           : drawing.draw(program, i, /*microBatches=*/1);
+    }
+  };
+  drawOf(program);
+  if (auto copy = module.lookupSymbol<func::FuncOp>(train::kCopyProgram))
+    drawOf(copy);
   values["lr"] = rateOfLearning();
   return values;
 }
@@ -184,6 +198,33 @@ trainFrom(Interpreter &interpreter, ModuleOp module,
   return results;
 }
 
+/// Whether dims of a state consist of blocks that ranks divide one by one.
+static bool hasBlocks(ModuleOp module) {
+  return module
+      .walk([](train::StateOp state) {
+        return state->hasAttr(dist::kBlocksAttr) ? WalkResult::interrupt()
+                                                 : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// Whether copies follow what one run of a program has written. With blocks it
+/// is not looked at: sound programs would seem to leave other copies.
+static LogicalResult checkCopiesAfter(Interpreter &interpreter, ModuleOp module,
+                                      llvm::StringMap<Tensor> values,
+                                      const llvm::StringMap<Tensor> &written) {
+  if (hasBlocks(module))
+    return success();
+  auto made = makeCopies(interpreter, module, values);
+  if (failed(made))
+    return failure();
+  for (auto &[name, tensor] : *made)
+    values[name] = std::move(tensor);
+  for (const auto &entry : written)
+    values[entry.getKey()] = entry.second;
+  return checkCopies(interpreter, module, values);
+}
+
 static FailureOr<llvm::StringMap<Tensor>>
 runOnce(Interpreter &interpreter, ModuleOp module, StringRef name,
         const llvm::StringMap<Tensor> &values) {
@@ -201,6 +242,8 @@ runOnce(Interpreter &interpreter, ModuleOp module, StringRef name,
   llvm::StringMap<Tensor> results;
   for (auto &[name, tensor] : *written)
     results[name] = std::move(tensor);
+  if (failed(checkCopiesAfter(interpreter, module, values, results)))
+    return failure();
   return results;
 }
 
@@ -294,7 +337,7 @@ bool saysRanksDisagree(StringRef diagnostic) {
 
 /// The narrow copies of parameters, which are not compared: a rank's part of
 /// one may be blocks of the whole that only the parameter describes, which is
-/// compared. runSteps() sees that they are copies of it.
+/// compared. Whoever runs programs sees that they are copies of it.
 static llvm::StringSet<> findCopies(ModuleOp module) {
   llvm::StringSet<> copies;
   module.walk([&](train::StateOp state) {
@@ -361,7 +404,8 @@ FailureOr<Comparison> compareProgram(Interpreter &interpreter, ModuleOp one,
   auto run = [&](ModuleOp module, llvm::StringMap<Tensor> values) {
     return runOnce(interpreter, module, name, values);
   };
-  return compareRuns(run, one, other, drawArguments(program, seed), tolerance);
+  return compareRuns(run, one, other, drawArguments(one, program, seed),
+                     tolerance);
 }
 
 } // namespace zc::interpreter

@@ -40,8 +40,8 @@ struct StepCount {
 /// micro-batches, one after another; a run that needs more begins again at the
 /// first. States are what `given` has, else what the module stores, else what
 /// @init makes. The states that the programs write and the last metrics, by
-/// name. Fails, too, where the copies of parameters that the last step has
-/// written are not what @copy makes of the parameters.
+/// name. Fails, too, where the copies of parameters that the next step would
+/// read are not what @copy makes of the parameters (Copies.h).
 llvm::FailureOr<NamedTensors> runSteps(Interpreter &interpreter,
                                        mlir::ModuleOp module,
                                        const llvm::StringMap<Tensor> &given,

@@ -1,5 +1,6 @@
 //===- Steps.cpp - steps of training, interpreted -------------------------===//
 #include "compiler/Interpreter/Bindings.h"
+#include "compiler/Interpreter/Copies.h"
 #include "compiler/Interpreter/Ranks.h"
 #include "compiler/Interpreter/Replicas.h"
 #include "compiler/Interpreter/Roles.h"
@@ -55,7 +56,10 @@ public:
       if (!apply.empty() && failed(runOne(apply, 0, /*ofSamples=*/false)))
         return failure();
     }
-    if (failed(checkCopies()))
+    llvm::StringMap<Tensor> left = inputs;
+    for (const auto &[name, tensor] : states)
+      left[name] = tensor;
+    if (failed(checkCopies(interpreter, module, left)))
       return failure();
     return NamedTensors(written.begin(), written.end());
   }
@@ -125,20 +129,6 @@ private:
       else if (auto given = inputs.find(name); given != inputs.end())
         values[name] = given->second;
     }
-  }
-
-  /// The next step would begin with the copies that the last one has written.
-  LogicalResult checkCopies() {
-    if (copy.empty())
-      return success();
-    auto fresh = runBound(copy, inputs);
-    if (failed(fresh))
-      return failure();
-    for (const auto &[name, tensor] : *fresh)
-      if (auto place = written.find(name);
-          place != written.end() && !areAlike(place->second, tensor))
-        return module.emitError("'") << name << kStaleCopy;
-    return success();
   }
 
   /// States that the user does not give.

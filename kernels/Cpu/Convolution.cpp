@@ -255,7 +255,7 @@ std::unique_ptr<Primitive> createOtherThanLibrary(const ConvolutionSpec &spec,
     kernel = createPointwiseConvolution(spec, workspaceBytes,
                                         way == Way::TileProduct ? Way::Tiles
                                                                 : Way::Library);
-  if (spec.winograd &&
+  if (!kernel && spec.winograd &&
       (byRule ? winogradIsQuicker(spec) : way == Way::Winograd))
     kernel = createWinograd(spec, workspaceBytes);
   if (!kernel && (byRule || way == Way::Tiles))

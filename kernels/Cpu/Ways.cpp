@@ -118,17 +118,15 @@ std::vector<Way> waysOf(const ConvolutionSpec &spec) {
                          isTiledFilterGradient(spec));
   const bool byRule =
       !onednn::computesByVectors() || filterGradientByTiles(spec);
-  const bool hasWinograd = spec.winograd && isAccurateByWinograd(spec) &&
-                           widestInstructionSet() != InstructionSet::Baseline;
-  if (hasWinograd && winogradIsQuicker(spec))
+  // Scratch memory is planned only where the rule takes it.
+  if (spec.winograd && winogradIsQuicker(spec) &&
+      widestInstructionSet() != InstructionSet::Baseline)
     ways.push_back(Way::Winograd);
   if (hasTiles && byRule)
     ways.push_back(Way::Tiles);
   ways.push_back(Way::Library);
   if (hasTiles && !byRule)
     ways.push_back(Way::Tiles);
-  if (hasWinograd && !winogradIsQuicker(spec))
-    ways.push_back(Way::Winograd);
   return ways;
 }
 

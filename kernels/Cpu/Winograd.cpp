@@ -6,8 +6,8 @@
 #include "kernels/Cpu/ConvolutionWays.h"
 #include "kernels/Cpu/InstructionSet.h"
 #include "kernels/Cpu/Parallel.h"
-#include "kernels/Rounding.h"
 #include "kernels/Cpu/ScratchSlots.h"
+#include "kernels/Rounding.h"
 
 #include <algorithm>
 

@@ -48,7 +48,7 @@ private:
     auto wide = term.getDefiningOp<ConvertOp>();
     auto product = wide ? wide.getInput().getDefiningOp<ScaledMatmulOp>()
                         : ScaledMatmulOp();
-    if (!product || !product->hasOneUse() ||
+    if (!product || !product->hasOneUse() || !wide->hasOneUse() ||
         !getElementTypeOrSelf(wide.getType()).isF32())
       return;
     product.getResult().setType(cast<RankedTensorType>(wide.getType()));

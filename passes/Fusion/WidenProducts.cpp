@@ -124,19 +124,14 @@ struct WidenProducts : public impl::WidenProductsPassBase<WidenProducts> {
 private:
   /// A rank's parts may be of other sizes than the tensors.
   void noteWidened(ArrayRef<ScaledMatmulOp> products) {
-    constexpr size_t kMost = 6;
     SmallVector<std::string> names;
     for (ScaledMatmulOp op : products)
       if (std::string name = describe(op); !llvm::is_contained(names, name))
         names.push_back(std::move(name));
-    ArrayRef<std::string> first = ArrayRef(names).take_front(kMost);
-    std::string text =
-        "a rank multiplies factors of 8-bit floats as bfloat16 where its parts "
-        "are no multiples of 16: " +
-        llvm::join(first, ", ");
-    if (names.size() > kMost)
-      text += " and " + std::to_string(names.size() - kMost) + " more";
-    dist::addNote(getOperation(), text);
+    dist::addNote(getOperation(),
+                  "a rank multiplies factors of 8-bit floats as bfloat16 where "
+                  "its parts are no multiples of 16: " +
+                      dist::listNames(names));
   }
 
   /// Libraries for 8 bits read factors along K alone: [M, K] and [N, K].

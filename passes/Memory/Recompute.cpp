@@ -71,9 +71,12 @@ private:
     if (isFree && budget > 0)
       offloadable = countOffloadable(getOperation());
     PlanCandidates candidates(analysis, offloadable);
-    if (budget > 0 && failed(fitScratch(candidates.keepAll())))
+    FailureOr<MemoryPlan> quickest =
+        policy == "auto" ? candidates.keepAll() : follow(candidates);
+    if (failed(quickest))
       return failure();
-    FailureOr<MemoryPlan> plan = choose(candidates);
+    FailureOr<MemoryPlan> plan =
+        chooseScratch(*quickest, [&] { return choose(candidates); });
     if (failed(plan))
       return failure();
     if (isFree)
@@ -92,39 +95,73 @@ private:
 
   /// There is nothing to choose.
   void checkWithoutBackward() {
-    if (budget > 0 && (failed(fitScratch(MemoryPlan())) ||
-                       failed(fit({MemoryPlan()}, /*all=*/true))))
+    auto choose = [&] { return fit({MemoryPlan()}, /*all=*/true); };
+    if (budget > 0 && failed(chooseScratch(MemoryPlan(), choose)))
       signalPassFailure();
   }
 
-  /// Gives up the scratch memory of Winograd's way where `plan`, the quickest,
-  /// does not fit with it and needs less without.
-  LogicalResult fitScratch(const MemoryPlan &plan) {
+  /// None where no plan fits; failure where none can be measured.
+  using PlanThatFits = FailureOr<std::optional<MemoryPlan>>;
+
+  /// Chooses a plan, and whether Winograd's way keeps its scratch memory. It
+  /// gives it up where that alone makes `quickest` fit, or where no plan fits
+  /// with it: else a convolution by another way would take twice as long in
+  /// every pass, and something would run again all the same.
+  FailureOr<MemoryPlan>
+  chooseScratch(const MemoryPlan &quickest,
+                llvm::function_ref<PlanThatFits()> choose) {
     WinogradScratch scratch(getOperation());
-    if (scratch.isEmpty())
-      return success();
+    const bool mayGiveUp = budget > 0 && !scratch.isEmpty();
+    FailureOr<bool> helps = false;
+    if (mayGiveUp)
+      helps = fitsOnlyWithout(scratch, quickest);
+    if (failed(helps))
+      return failure();
+    PlanThatFits plan = choose();
+    if (succeeded(plan) && !*plan && mayGiveUp && !*helps) {
+      giveUp(scratch);
+      plan = choose();
+    }
+    if (failed(plan))
+      return failure();
+    if (!*plan)
+      return explain();
+    return **plan;
+  }
+
+  /// Gives the scratch memory up if the plan fits without it and not with it.
+  FailureOr<bool> fitsOnlyWithout(WinogradScratch &scratch,
+                                  const MemoryPlan &plan) {
     FailureOr<Peak> with = measure(plan);
     if (failed(with))
       return failure();
     if (with->total() <= budget)
-      return success();
+      return false;
     scratch.giveUp();
     FailureOr<Peak> without = measureAnew(plan);
+    scratch.takeBack();
     if (failed(without))
       return failure();
-    if (without->total() >= with->total())
-      scratch.takeBack();
-    else
-      peaks.clear();
-    return success();
+    if (without->total() > budget)
+      return false;
+    giveUp(scratch);
+    return true;
   }
 
-  FailureOr<MemoryPlan> choose(const PlanCandidates &candidates) {
+  void giveUp(WinogradScratch &scratch) {
+    scratch.giveUp();
+    peaks.clear();
+    least.reset();
+  }
+
+  PlanThatFits choose(const PlanCandidates &candidates) {
     if (policy == "auto")
       return fit(candidates.all(), candidates.isExhaustive());
     FailureOr<MemoryPlan> plan = follow(candidates);
-    if (failed(plan) || budget <= 0)
-      return plan;
+    if (failed(plan))
+      return failure();
+    if (budget <= 0)
+      return std::optional<MemoryPlan>(*plan);
     return fit(candidates.offloading(*plan), /*all=*/true);
   }
 
@@ -197,7 +234,7 @@ private:
   /// The first plan that fits: they come from the quickest to the slowest.
   /// Unless `all` must be measured, those that can hardly fit are measured
   /// only if no other does.
-  FailureOr<MemoryPlan> fit(const std::vector<MemoryPlan> &plans, bool all) {
+  PlanThatFits fit(const std::vector<MemoryPlan> &plans, bool all) {
     std::vector<const MemoryPlan *> unlikely;
     for (const MemoryPlan &plan : plans) {
       FailureOr<bool> isLikely = true;
@@ -213,7 +250,7 @@ private:
       if (failed(fits))
         return failure();
       if (*fits)
-        return plan;
+        return std::optional<MemoryPlan>(plan);
     }
     for (const MemoryPlan *plan : unlikely) {
       if (!*mayNeedLess(*plan, least->total()))
@@ -222,9 +259,9 @@ private:
       if (failed(fits))
         return failure();
       if (*fits)
-        return *plan;
+        return std::optional<MemoryPlan>(*plan);
     }
-    return explain();
+    return std::optional<MemoryPlan>();
   }
 
   /// Whether it fits; keeps the least that was seen.

@@ -5,6 +5,8 @@
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/ProgramBuilder.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace zc::train;
 
@@ -61,6 +63,12 @@ Value AmaxHistory::largest(OpBuilder &builder, double unknown) {
 void AmaxHistory::record(OpBuilder &builder, Value size) {
   Location loc = history.getLoc();
   Value last = take(builder, loc, history, 0, 1);
+  // An infinite one, or NaN, would stay for as many steps as there are.
+  const double infinity = std::numeric_limits<double>::infinity();
+  Value isFinite = compare(builder, loc, "lt", size,
+                           splat(builder, loc, size.getType(), infinity));
+  size = SelectOp::create(builder, loc, isFinite, size,
+                          splat(builder, loc, size.getType(), 0));
   Value most =
       MaxOp::create(builder, loc, last, reshape(builder, loc, size, {1}));
   Value before = take(builder, loc, history, 1, lengthOf(history) - 1);

@@ -24,7 +24,7 @@ public:
   /// any.
   mlir::Value largest(mlir::OpBuilder &builder, double unknown);
 
-  /// Lets `size` count for the step that runs.
+  /// Lets `size` count for the step that runs, where it is finite.
   void record(mlir::OpBuilder &builder, mlir::Value size);
 
 private:

@@ -50,15 +50,6 @@ std::array<int64_t, 4> sizesOf(MatmulOp op) {
           rhs.getDimSize(1)};
 }
 
-/// "a, b and 3 more".
-std::string listNames(ArrayRef<std::string> names) {
-  constexpr size_t kMost = 6;
-  std::string text = llvm::join(names.take_front(kMost), ", ");
-  if (names.size() > kMost)
-    text += llvm::formatv(" and {0} more", names.size() - kMost).str();
-  return text;
-}
-
 struct ApplyFloat8 : public impl::ApplyFloat8PassBase<ApplyFloat8> {
   using ApplyFloat8PassBase::ApplyFloat8PassBase;
 
@@ -106,7 +97,7 @@ private:
       return success();
     return getOperation().emitError("'")
            << exclude << "' names no weight that values are multiplied by; "
-           << "there are " << listNames(candidates);
+           << "there are " << dist::listNames(candidates);
   }
 
   LogicalResult checkMarked() {
@@ -116,9 +107,9 @@ private:
                "no product would be of 8-bit floats: --precision fp8 is for "
                "products of values and weights whose rows, inputs and outputs "
                "are multiples of ")
-           << divisor
+           << divisor.getValue()
            << (wide.empty() ? std::string()
-                            : "; as they are stay " + listNames(wide));
+                            : "; as they are stay " + dist::listNames(wide));
   }
 
   /// Why a product's sizes are none for 8 bits; empty: they are.
@@ -182,7 +173,7 @@ private:
         "are of 8-bit floats",
         marked, marked == 1 ? "" : "s");
     if (!wide.empty())
-      text += "; of bfloat16 stay those of " + listNames(wide);
+      text += "; of bfloat16 stay those of " + dist::listNames(wide);
     dist::addNote(getOperation(), text);
   }
 

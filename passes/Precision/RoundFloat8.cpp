@@ -72,7 +72,7 @@ struct RoundFloat8 : public impl::RoundFloat8PassBase<RoundFloat8> {
         history < 1) {
       getOperation().emitError("scaling: expected current, delayed or block, "
                                "and a history of at least 1 step, found '")
-          << scaling << "' and " << history;
+          << scaling << "' and " << history.getValue();
       return signalPassFailure();
     }
     SmallVector<MatmulOp> products;
@@ -183,6 +183,20 @@ private:
                            : rounder.roundBlocks({1, kFloat8Block});
   }
 
+  /// Roles that hold a weight together would each keep histories of their own
+  /// micro-batches, or uses, under one name.
+  static LogicalResult checkHolders(MatmulOp op, StringRef weight) {
+    auto module = op->getParentOfType<ModuleOp>();
+    auto state = module.lookupSymbol<StateOp>(weight);
+    if (!state || !state->hasAttr(kHoldersAttr))
+      return success();
+    return state.emitError("'")
+           << weight << "' is a weight of several stages, or of replicas of "
+           << "one, which would each keep largest magnitudes of their own; "
+           << "give its nodes one stage with --stages, and no replicas, or use "
+           << "--fp8-scaling current or block";
+  }
+
   /// The scale of the steps before; the first reader of a tensor records what
   /// it is now.
   FailureOr<Value> findDelayed(OpBuilder &builder, MatmulOp op,
@@ -195,6 +209,8 @@ private:
     auto weight = dyn_cast<StringAttr>(mark[mark.size() - 1]);
     if (!weight)
       return op.emitError("expected the weight's name in ") << mark;
+    if (failed(checkHolders(op, weight)))
+      return failure();
     FailureOr<AmaxHistory> past = AmaxHistory::add(
         step, weight, factor.kind, history, factor.value.getLoc());
     if (failed(past))

@@ -180,11 +180,10 @@ private:
   StringRef getMode(Operation *op, bool dividesKeys) {
     if (!dividesKeys)
       return "whole";
+    const bool gathers = gathersKeys(op, attention);
     if (isOrdered(getOperation()))
-      return attention == "gather" ? "gather=zigzag" : "ring=zigzag";
-    return attention == "gather" || (attention == "auto" && !canGoRound(op))
-               ? "gather"
-               : "ring";
+      return gathers ? "gather=zigzag" : "ring=zigzag";
+    return gathers ? "gather" : "ring";
   }
 
   /// Whether ranks have parts of the keys. Those of an input that is whole they

@@ -5,7 +5,8 @@
 // 0.004 as the next smaller step there. But a number that all keys of a query
 // have in common changes no softmax: less the largest of them, the sums are
 // exact. Where the largest is below kAllHidden, scores are lost, too, as on one
-// rank, and keys that have it are counted (PartAttention.cpp).
+// rank, and keys that have it are counted (PartAttention.cpp). float16 has only
+// minus infinity below kAllHidden.
 //
 // The largest number of a causal attention's query is that of the keys up to
 // it: such a mask becomes one of queries and keys, with minus infinity behind.
@@ -55,6 +56,17 @@ private:
     return splat(builder, loc, like.getType(), value);
   }
 
+  /// Where scores are not lost in `largest`.
+  Value isAbove(Value largest) {
+    auto element = cast<FloatType>(getElementTypeOrSelf(largest.getType()));
+    const APFloat lowest =
+        APFloat::getLargest(element.getFloatSemantics(), /*Negative=*/true);
+    if (lowest.convertToDouble() < kAllHidden)
+      return compare(builder, loc, "ge", largest, number(largest, kAllHidden));
+    const double infinity = std::numeric_limits<double>::infinity();
+    return compare(builder, loc, "gt", largest, number(largest, -infinity));
+  }
+
   Value places(int64_t count, ArrayRef<int64_t> shape, int64_t dim) {
     Value iota = IotaOp::create(
         builder, loc, RankedTensorType::get({count}, builder.getI64Type()), 1);
@@ -82,9 +94,7 @@ private:
         "max", mask, ArrayRef<int64_t>{kMaskKeys});
     Value isBelow =
         compare(builder, loc, "lt", largest, number(largest, kDeep));
-    Value isAbove =
-        compare(builder, loc, "ge", largest, number(largest, kAllHidden));
-    Value isDeep = AndOp::create(builder, loc, isBelow, isAbove);
+    Value isDeep = AndOp::create(builder, loc, isBelow, isAbove(largest));
     Value zero = number(largest, 0);
     Value common = SelectOp::create(builder, loc, largest.getType(), isDeep,
                                     largest, zero);

@@ -44,7 +44,7 @@ struct OrderTokens : public impl::OrderTokensPassBase<OrderTokens> {
       return;
     }
     for (auto &order : orders)
-      order->run(/*gathersKeys=*/attention == "gather");
+      order->run([&](Operation *op) { return gathersKeys(op, attention); });
     if (!orders.empty())
       getOperation()->setAttr(kTokenOrderAttr,
                               StringAttr::get(&getContext(), kZigzag));

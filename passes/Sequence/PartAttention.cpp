@@ -35,6 +35,8 @@ public:
     if (isGathered())
       return attendGathered();
     Block block{keys.getSource(), values.getSource(), attention.getMask()};
+    if (block.mask && needsCounts(block.mask) && !attention.getCausal())
+      largest = largestOf(block.mask);
     Rows rows = isZigzag() ? goZigzag(block) : goRound(block);
     if (attention.getMask()) {
       Value none = compare(builder, loc, "eq", rows.logSumExp,
@@ -77,8 +79,7 @@ private:
           SelectOp::create(builder, loc, rows.logSumExp.getType(), none,
                            number(rows.logSumExp, -kInfinity), rows.logSumExp);
       if (!attention.getCausal())
-        rows.count =
-            countHidden(block.mask, attention.getMask(), rows.logSumExp);
+        rows.count = countHidden(block.mask, largest, rows.logSumExp);
     }
     return rows;
   }
@@ -188,6 +189,7 @@ private:
   }
 
   AttentionOp attention;
+  Value largest; // of the mask, where keys must be counted
 };
 
 //===----------------------------------------------------------------------===//
@@ -205,6 +207,10 @@ public:
     if (isGathered())
       return attendGathered();
     Block block{keys.getSource(), values.getSource(), gradient.getMask()};
+    if (block.mask && needsCounts(block.mask) && !gradient.getCausal())
+      largest = largestOf(block.mask);
+    if (block.mask)
+      total = countAllHidden(block.mask, largest, gradient.getLogSumExp());
     Value queryGrad = isZigzag() ? goZigzag(block) : goRound(block);
     queryGrad = narrow(builder, loc, queryGrad, gradient.getQuery().getType());
     replace({queryGrad, keys.place(builder, block.keyGrad),
@@ -261,14 +267,12 @@ private:
   Value gradOfBlock(Value mask) {
     Value sums = gradient.getLogSumExp();
     Value hidden = compare(builder, loc, "lt", sums, number(sums, kAllHidden));
-    Value all = gradient.getMask();
-    Value count = countHidden(mask, all, sums);
-    Value total = isOfQueries(mask) ? countHidden(all, all, sums)
-                                    : number(sums, double(group.ranks));
     Value one = number(sums, 1);
-    total = SelectOp::create(builder, loc, sums.getType(), hidden, total, one);
-    count = SelectOp::create(builder, loc, sums.getType(), hidden, count, one);
-    Value share = DivOp::create(builder, loc, count, total);
+    auto whereHidden = [&](Value count) -> Value {
+      return SelectOp::create(builder, loc, sums.getType(), hidden, count, one);
+    };
+    Value count = whereHidden(countHidden(mask, largest, sums));
+    Value share = DivOp::create(builder, loc, count, whereHidden(total));
     return weigh(gradient.getGrad(), share);
   }
 
@@ -386,6 +390,8 @@ private:
   }
 
   AttentionGradOp gradient;
+  Value largest; // of the mask, where keys must be counted
+  Value total;   // the number of all that count
 };
 
 } // namespace

@@ -1,6 +1,8 @@
 //===- RankAttention.cpp - a rank's keys and masks, and those of all ------===//
 #include "passes/Sequence/RankAttention.h"
 
+#include "passes/Sequence/MaskNumbers.h"
+
 namespace zc::attention {
 
 Value PartAttention::gather(const RepeatedOperand &operand) {
@@ -22,6 +24,21 @@ Value PartAttention::gather(const RepeatedOperand &operand) {
     parts.push_back(operand.repeat(
         builder, reshape(builder, loc, cut(all, 0, group.ranks, rank), shape)));
   return concat(isZigzag() ? inOrder(parts) : parts, kTokens);
+}
+
+Value PartAttention::reduceScatter(const RepeatedOperand &operand, Value grad) {
+  if (!operand.isRepeated() && !isZigzag())
+    return reduceScatter(grad, kTokens);
+  SmallVector<Value> parts;
+  for (int64_t rank = 0; rank < group.ranks; ++rank) {
+    Value sum = operand.sum(builder, partOf(grad, rank));
+    SmallVector<int64_t> row(shapeOf(sum));
+    row.insert(row.begin(), 1);
+    parts.push_back(reshape(builder, loc, sum, row));
+  }
+  Value own = reduceScatter(concat(parts, 0), 0);
+  return operand.place(builder,
+                       reshape(builder, loc, own, shapeOf(own).drop_front()));
 }
 
 SmallVector<Value> PartAttention::inOrder(ArrayRef<Value> parts) {
@@ -69,13 +86,42 @@ Value PartAttention::columnsOf(Value mask, int64_t turns) {
   return reshape(builder, loc, columns, shape);
 }
 
-Value PartAttention::countHidden(Value block, Value all, Value like) {
-  if (!isOfQueries(block))
+bool PartAttention::needsCounts(Value mask) {
+  const std::optional<MaskNumbers> numbers = findMaskNumbers(mask);
+  return isOfQueries(mask) || !numbers || !numbers->findHidden();
+}
+
+Value PartAttention::largestOf(Value mask) {
+  SmallVector<int64_t> shape(shapeOf(mask).drop_back());
+  auto type = withShape(cast<RankedTensorType>(mask.getType()), shape);
+  Value own = ReduceOp::create(builder, loc, type, "max", mask,
+                               ArrayRef<int64_t>{kMaskKeys});
+  if (isOfQueries(mask))
+    return own;
+  shape.insert(shape.begin(), 1);
+  Value row = reshape(builder, loc, own, shape);
+  shape[0] = group.ranks;
+  Value all =
+      ofPass(dist::AllGatherOp::create(builder, loc, withShape(type, shape),
+                                       row, group.axes, 0, dist::kActivations));
+  return ReduceOp::create(builder, loc, type, "max", all, ArrayRef<int64_t>{0});
+}
+
+Value PartAttention::countAllHidden(Value mask, Value largest, Value like) {
+  if (!largest)
+    return number(like, double(group.ranks));
+  Value own = countHidden(mask, largest, like);
+  if (isOfQueries(mask))
+    return own;
+  return dist::AllReduceOp::create(builder, loc, own, group.axes,
+                                   builder.getStringAttr(dist::kActivations),
+                                   DenseI64ArrayAttr());
+}
+
+Value PartAttention::countHidden(Value block, Value largest, Value like) {
+  if (!largest)
     return number(like, 1);
   ArrayRef<int64_t> shape = shapeOf(block);
-  ArrayRef<int64_t> rows = shape.drop_back();
-  Value largest = ReduceOp::create(builder, loc, withShape(all.getType(), rows),
-                                   "max", all, ArrayRef<int64_t>{kMaskKeys});
   Value isLargest = compare(builder, loc, "eq", block,
                             broadcast(builder, loc, largest, shape, {0, 1, 2}));
   auto type = withShape(like.getType(), shape);

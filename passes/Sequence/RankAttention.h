@@ -90,11 +90,21 @@ protected:
   /// block that has gone `turns` ranks far; they differ from rank to rank.
   Value columnsOf(Value mask, int64_t turns);
 
+  /// Whether ranks must count the keys of a mask of keys alone: not where one
+  /// number hides, for then all blocks of a sample without others count alike.
+  static bool needsCounts(Value mask);
+
+  /// The largest number that the mask of all keys has for each query, or for
+  /// all of them: [batch, heads, queries or 1]. `mask`: the rank's own.
+  Value largestOf(Value mask);
+
   /// How many of a block's keys count alike for queries that see none, as
-  /// `like`, log sum exps: those that the largest number hides that the mask
-  /// `all`, of all keys, has for a query. Under a mask of keys alone, a 1 for
-  /// every block.
-  Value countHidden(Value block, Value all, Value like);
+  /// `like`, log sum exps: those that the `largest` number hides (largestOf the
+  /// rank's mask). No `largest`: a 1 for every block.
+  Value countHidden(Value block, Value largest, Value like);
+
+  /// countHidden of all ranks' keys.
+  Value countAllHidden(Value mask, Value largest, Value like);
 
   /// Whether the block that has gone `turns` ranks far began at a rank before
   /// this one, and not behind it.
@@ -155,20 +165,7 @@ protected:
 
   /// A rank's part of the ranks' sum of the gradients of what `gather` made, as
   /// the gradient of its own.
-  Value reduceScatter(const RepeatedOperand &operand, Value grad) {
-    if (!operand.isRepeated() && !isZigzag())
-      return reduceScatter(grad, kTokens);
-    SmallVector<Value> parts;
-    for (int64_t rank = 0; rank < group.ranks; ++rank) {
-      Value sum = operand.sum(builder, partOf(grad, rank));
-      SmallVector<int64_t> row(shapeOf(sum));
-      row.insert(row.begin(), 1);
-      parts.push_back(reshape(builder, loc, sum, row));
-    }
-    Value own = reduceScatter(concat(parts, 0), 0);
-    return operand.place(builder,
-                         reshape(builder, loc, own, shapeOf(own).drop_front()));
-  }
+  Value reduceScatter(const RepeatedOperand &operand, Value grad);
 
   /// A rank's part of the ranks' sum.
   Value reduceScatter(Value term, int64_t dim) {

@@ -172,9 +172,11 @@ bool RowSeparator::visitRowBlocks(ReshapeOp op, Twin twin) {
   return true;
 }
 
-/// A value that has a row for each row is repeated along other dims.
+/// A scale of 8-bit floats for each row is repeated along other dims. Others
+/// are not told apart: what reads them is merged rows.
 bool RowSeparator::visitBroadcast(BroadcastOp op, Twin input) {
-  if (op.getDims().empty() || op.getDims().front() != 0 ||
+  if (!input.value.getDefiningOp<FloorPowerOp>() || op.getDims().empty() ||
+      op.getDims().front() != 0 ||
       shapeOfType(op.getInput())[0] != shapeOfType(op.getResult())[0])
     return false;
   SmallVector<int64_t> dims = {0};

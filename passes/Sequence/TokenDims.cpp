@@ -41,6 +41,10 @@ bool canGoRound(Operation *op) {
   return hasKeysOfQueries(op) && !hasMaskOfQueries(op) && !needsRows;
 }
 
+bool gathersKeys(Operation *op, StringRef attention) {
+  return attention == "gather" || (attention == "auto" && !canGoRound(op));
+}
+
 bool isOrdered(ModuleOp module) {
   auto whole = module->getParentOfType<ModuleOp>(); // of a role
   return module->hasAttr(kTokenOrderAttr) ||

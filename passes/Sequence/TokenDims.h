@@ -36,6 +36,10 @@ bool hasKeysOfQueries(mlir::Operation *attention);
 /// round only where the user asks for it.
 bool canGoRound(mlir::Operation *attention);
 
+/// Whether an attention that does not divide its heads gathers all keys, in the
+/// way that `attention` (--sp-attention) says.
+bool gathersKeys(mlir::Operation *op, llvm::StringRef attention);
+
 /// Whether --zc-order-tokens has put a module's tokens in order.
 bool isOrdered(mlir::ModuleOp module);
 

@@ -113,19 +113,78 @@ bool TokenOrder::hasTokens(Value value) {
   return false;
 }
 
-/// Integers that are computed from integers alone, as masks and positions are,
-/// stay in the model's order, in which running sums count them: they are whole
-/// on every rank, up to those who read them for something else.
-void TokenOrder::findEarly() {
+/// The dims of tokens that an op wants whole; those of attention are its own.
+SmallVector<int64_t> TokenOrder::findReadDims(OpOperand &use) {
+  auto shardable = dyn_cast<ShardableOpInterface>(use.getOwner());
+  SmallVector<int64_t> read;
+  if (!shardable || isAttention(shardable))
+    return read;
+  ShardingRule rule = shardable.getShardingRule();
+  for (auto [dim, factor] :
+       llvm::enumerate(rule.operandDims[use.getOperandNumber()]))
+    if (factor == ShardingRule::kWhole &&
+        tokens.isMarked({use.get(), int64_t(dim)}))
+      read.push_back(int64_t(dim));
+  return read;
+}
+
+bool TokenOrder::readsTokens(Operation *op) {
+  return llvm::any_of(op->getOpOperands(), [&](OpOperand &use) {
+    return !findReadDims(use).empty();
+  });
+}
+
+int64_t TokenOrder::countTokenDims(Value value) {
+  int64_t count = 0;
+  for (int64_t dim = 0; dim < rankOf(value); ++dim)
+    count += tokens.isMarked({value, dim});
+  return count;
+}
+
+/// Integers that are computed from integers alone, as masks and positions are.
+DenseSet<Value> TokenOrder::findIntegers() {
+  DenseSet<Value> found;
   for (BlockArgument argument : program.getArguments())
     if (isOfIntegers(argument))
-      early.insert(argument);
+      found.insert(argument);
   for (Operation &op : program.getBody().front().without_terminator())
     if (llvm::all_of(op.getResults(), isOfIntegers) &&
         llvm::all_of(op.getOperands(), [&](Value operand) {
-          return early.contains(operand) || !hasTokens(operand);
+          return found.contains(operand) || !hasTokens(operand);
         }))
+      found.insert(op.result_begin(), op.result_end());
+  return found;
+}
+
+/// The ops of running sums, and what is computed from these: rows of tokens,
+/// not what has an element for each pair.
+void TokenOrder::addSums(const DenseSet<Value> &integers) {
+  for (Operation &op : program.getBody().front().without_terminator()) {
+    if (op.getNumResults() == 0 || !integers.contains(op.getResult(0)))
+      continue;
+    const bool isOfSums =
+        llvm::any_of(op.getOperands(),
+                     [&](Value operand) { return early.contains(operand); }) &&
+        llvm::all_of(op.getResults(),
+                     [&](Value result) { return countTokenDims(result) < 2; });
+    if (isOfSums || readsTokens(&op))
       early.insert(op.result_begin(), op.result_end());
+  }
+}
+
+/// Integers stay in the model's order where a running sum counts them in it, on
+/// the way there and behind: they are whole on every rank, which costs little.
+/// Others change places: a mask of queries and keys must not be whole.
+void TokenOrder::findEarly() {
+  const DenseSet<Value> integers = findIntegers();
+  addSums(integers);
+  for (Operation &op : llvm::reverse(program.getBody().front())) {
+    const bool isOfSums = isEarly(&op);
+    for (OpOperand &use : op.getOpOperands())
+      if (integers.contains(use.get()) &&
+          (isOfSums || !findReadDims(use).empty()))
+        early.insert(use.get());
+  }
 }
 
 bool TokenOrder::isEarly(Operation *op) {
@@ -140,20 +199,13 @@ bool TokenOrder::staysInOrder(OpOperand &use) {
                        [&](const Reader &each) { return each.use == &use; }));
 }
 
-/// Ops that want some dims of tokens whole; those of attention are its own.
+/// Ops that want some dims of tokens whole.
 void TokenOrder::findReaders() {
   for (Operation &op : program.getBody().front().without_terminator()) {
-    auto shardable = dyn_cast<ShardableOpInterface>(&op);
-    if (!shardable || isAttention(&op) || isEarly(&op))
+    if (isEarly(&op))
       continue;
-    ShardingRule rule = shardable.getShardingRule();
     for (OpOperand &use : op.getOpOperands()) {
-      Reader reader{&use, {}};
-      for (auto [dim, factor] :
-           llvm::enumerate(rule.operandDims[use.getOperandNumber()]))
-        if (factor == ShardingRule::kWhole &&
-            tokens.isMarked({use.get(), int64_t(dim)}))
-          reader.dims.push_back(int64_t(dim));
+      Reader reader{&use, findReadDims(use)};
       if (reader.dims.empty())
         continue;
       reading.insert(&op);
@@ -176,7 +228,7 @@ void TokenOrder::readInOrder(const Reader &reader) {
 // Another order
 //===----------------------------------------------------------------------===//
 
-void TokenOrder::run(bool gathersKeys) {
+void TokenOrder::run(GathersKeys gathersKeys) {
   findEarly();
   findReaders();
   const SmallVector<Result> results = findResults();
@@ -191,13 +243,13 @@ void TokenOrder::run(bool gathersKeys) {
     orderResult(result);
 }
 
-SmallVector<TokenOrder::Mask> TokenOrder::findMasks(bool gathersKeys) {
+SmallVector<TokenOrder::Mask> TokenOrder::findMasks(GathersKeys gathersKeys) {
   SmallVector<Mask> masks;
   program.walk([&](AttentionOp op) {
     if (!op.getMask())
       return;
     const bool isOrdered = tokens.isMarked({op.getMask(), kMaskKeys});
-    if (isOrdered == gathersKeys)
+    if (isOrdered == gathersKeys(op))
       masks.push_back({op, isOrdered});
   });
   return masks;

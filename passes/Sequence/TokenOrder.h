@@ -43,9 +43,11 @@ public:
   /// numbers, so that ranks must gather them.
   OrderObstacle findObstacle(bool isAsked);
 
-  /// Changes the places of tokens; `gathersKeys`: attention reads all keys, in
-  /// the model's order.
-  void run(bool gathersKeys);
+  /// Whether an attention reads all keys, in the model's order.
+  using GathersKeys = llvm::function_ref<bool(mlir::Operation *)>;
+
+  /// Changes the places of tokens.
+  void run(GathersKeys gathersKeys);
 
 private:
   /// An operand of which an op reads some dims of tokens in their order.
@@ -71,11 +73,16 @@ private:
   bool hasTokens(mlir::Value value);
 
   void findEarly();
+  llvm::DenseSet<mlir::Value> findIntegers();
+  void addSums(const llvm::DenseSet<mlir::Value> &integers);
+  llvm::SmallVector<int64_t> findReadDims(mlir::OpOperand &use);
+  bool readsTokens(mlir::Operation *op);
+  int64_t countTokenDims(mlir::Value value);
   bool isEarly(mlir::Operation *op);
   bool staysInOrder(mlir::OpOperand &use);
   void findReaders();
 
-  llvm::SmallVector<Mask> findMasks(bool gathersKeys);
+  llvm::SmallVector<Mask> findMasks(GathersKeys gathersKeys);
   void orderMask(Mask mask);
   llvm::SmallVector<DimOf> findSources();
   void collect(mlir::Value value, llvm::SmallVectorImpl<DimOf> &sources);
@@ -94,7 +101,7 @@ private:
   TokenDims tokens;
   llvm::SmallVector<Reader> readers;
   llvm::DenseSet<mlir::Operation *> reading; // the readers' ops
-  llvm::DenseSet<mlir::Value> early;
+  llvm::DenseSet<mlir::Value> early;         // integers that stay in order
 };
 
 } // namespace zc

@@ -1,16 +1,14 @@
 //===- HandShardings.cpp - how a user wants tensors divided ---------------===//
 #include "passes/Sharding/HandShardings.h"
 
-#include "dialects/Interfaces/NamePattern.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/Regex.h"
 
 using namespace mlir;
 
 namespace zc {
 
 bool HandSharding::matches(StringRef tensor) const {
-  return isPattern ? llvm::Regex(name).match(tensor) : name == tensor;
+  return pattern ? pattern->isIn(tensor) : name == tensor;
 }
 
 /// The axes that a name stands for: hybrid groups make two of dp.
@@ -47,22 +45,27 @@ static LogicalResult parseAxes(StringRef text, dist::MeshAttr mesh, Axes &all,
   return success();
 }
 
-static LogicalResult parseOne(StringRef text, dist::MeshAttr mesh,
-                              HandSharding &sharding, std::string &wrong) {
+static LogicalResult parsePattern(HandSharding &sharding, std::string &wrong) {
+  llvm::Expected<NamePattern> pattern = NamePattern::parse(sharding.name);
+  if (!pattern) {
+    wrong = llvm::toString(pattern.takeError());
+    return failure();
+  }
+  sharding.pattern = std::move(*pattern);
+  return success();
+}
+
+static LogicalResult parseOne(StringRef text, bool isPattern,
+                              dist::MeshAttr mesh, HandSharding &sharding,
+                              std::string &wrong) {
   auto [name, dims] = text.rsplit('=');
   if (name.empty() || dims.empty()) {
     wrong = "expected a name, '=' and for each dim its axis or '-'";
     return failure();
   }
   sharding.name = name.trim().str();
-  std::string reason = whyNotRead(sharding.name);
-  if (sharding.isPattern && reason.empty())
-    (void)llvm::Regex(sharding.name).isValid(reason);
-  if (sharding.isPattern && !reason.empty()) {
-    wrong =
-        quoteExpression(sharding.name) + " is no regular expression: " + reason;
+  if (isPattern && failed(parsePattern(sharding, wrong)))
     return failure();
-  }
   SmallVector<StringRef> parts;
   dims.split(parts, ',');
   Axes all;
@@ -84,10 +87,9 @@ LogicalResult parseHandShardings(StringRef text, bool arePatterns,
     if (line.empty())
       continue;
     HandSharding sharding;
-    sharding.isPattern = arePatterns;
     sharding.why = (source + " " + line).str();
     std::string wrong;
-    if (failed(parseOne(line, mesh, sharding, wrong)))
+    if (failed(parseOne(line, arePatterns, mesh, sharding, wrong)))
       return at->emitError()
              << source << " " << quoteExpression(line) << ": " << wrong;
     shardings.push_back(std::move(sharding));

@@ -2,8 +2,10 @@
 #ifndef ZC_PASSES_SHARDING_HANDSHARDINGS_H
 #define ZC_PASSES_SHARDING_HANDSHARDINGS_H
 
+#include "dialects/Interfaces/NamePattern.h"
 #include "passes/Sharding/Layout.h"
 
+#include <optional>
 #include <string>
 
 namespace zc {
@@ -11,8 +13,8 @@ namespace zc {
 /// One annotation: of a tensor by its name, or of all whose names a pattern
 /// matches.
 struct HandSharding {
-  std::string name; // or a regular expression, which is searched
-  bool isPattern = false;
+  std::string name; // or the text of `pattern`
+  std::optional<NamePattern> pattern;
   llvm::SmallVector<Axes> dims;
   std::string why; // for reports: the flag, or the rule
 

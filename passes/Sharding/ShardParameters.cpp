@@ -380,7 +380,7 @@ private:
     if (!found)
       return program.emitError()
              << hand.why << ": there is no parameter and no input "
-             << (hand.isPattern ? "like '" : "'") << hand.name << "'";
+             << (hand.pattern ? "like '" : "'") << hand.name << "'";
     return success();
   }
 
@@ -404,7 +404,7 @@ private:
                                  SmallVectorImpl<Origin> &origins) {
     auto type = cast<RankedTensorType>(argument.getType());
     if (type.getRank() != static_cast<int64_t>(hand.dims.size())) {
-      if (hand.isPattern)
+      if (hand.pattern)
         return success(); // a bias beside its weight
       return program.emitError()
              << hand.why << ": '" << name << "' has " << type.getRank()

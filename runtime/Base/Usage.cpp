@@ -46,6 +46,8 @@ const std::vector<CommandOptions> kAllOptions = {
       "--ema",
       "--emit",
       "--eps",
+      "--fp8-exclude",
+      "--fp8-scaling",
       "--freeze",
       "--freeze-step",
       "--gather-precision",

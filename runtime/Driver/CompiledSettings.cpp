@@ -24,6 +24,8 @@ static bool changesNumbers(const std::string &setting) {
 static std::string standardOf(const std::string &setting) {
   if (setting == "reduce-precision")
     return "fp32";
+  if (setting == "fp8-scaling") // not recorded by earlier versions
+    return "current";
   return setting == "matmul-precision" ? "highest" : "";
 }
 

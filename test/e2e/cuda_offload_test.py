@@ -128,8 +128,6 @@ class Offload(Fake):
                                          kept), env=self.gpu)
         self.assertEqual(code, 0, err)
         self.assertEqual(err.count("the step is skipped"), 2)
-        self.assertEqual([line["skipped"] for line in read_log(self.log)],
-                         [1, 1])
         initial = {tensor.name: numpy_helper.to_array(tensor) for tensor in
                    onnx.load(Fixture("gpt").model).graph.initializer}
         for name, array in load_tensors(latest_step(kept)).items():

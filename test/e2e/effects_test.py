@@ -55,6 +55,8 @@ COMPILE_REFUSED = [
     ("--bucket-mib 1", [*LOSS, "--mesh", "dp=2", "--zero", "3"],
      "belongs to --zero 0, 1 and 2"),
     ("--chunks 2", LOSS, "needs a --mesh with pp"),
+    ("--fp8-exclude w", LOSS, "belongs to --precision fp8"),
+    ("--fp8-scaling block", LOSS, "belongs to --precision fp8"),
     ("--chunks 2", [*LOSS, "--mesh", "pp=2"], "--schedule interleaved"),
     ("--class-axis 1", MSE, "belongs to --loss softmax-cross-entropy"),
     ("--class-weights {file}", MSE, "belongs to --loss softmax-cross-entropy"),

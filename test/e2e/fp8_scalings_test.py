@@ -159,11 +159,11 @@ class Blocks(Fp8Test):
             log = self.folder / "log.jsonl"
             self.train(artifact, file, 4, "--no-shuffle", "--log", log, *(
                 ("--local-ranks", ranks) if ranks > 1 else ()))
-            found[options[-1:] or ("one",)] = np.array(
+            found[" ".join(options) or "one"] = np.array(
                 [line["loss"] for line in read_log(log)])
         for options, losses in found.items():
-            np.testing.assert_allclose(losses, found[("one",)], 1e-3,
-                                       err_msg=str(options))
+            np.testing.assert_allclose(losses, found["one"], 1e-3,
+                                       err_msg=options)
 
 
 if __name__ == "__main__":

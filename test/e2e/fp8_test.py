@@ -136,6 +136,27 @@ class Losses(Fp8Test):
                 self.assertLess(abs(losses[0] / one[parts][0] - 1), first)
                 np.testing.assert_allclose(losses, one[parts], rtol=1e-2)
 
+    def test_resumed_without_the_setting(self):
+        """Checkpoints of before --fp8-scaling have none: they are of current."""
+        self.losses(steps=2)
+        checkpoint = self.folder / f"{self.artifact.stem}-c"
+        file = latest_step(checkpoint) / "train_state.json"
+        state = file.read_text()
+        self.assertIn("fp8-scaling", state)
+        saved = json.loads(state)
+        saved["compiled"].pop("fp8-scaling")
+        saved.pop("xxh64")
+        file.write_text(json.dumps(saved))
+        for options, isTold in (((), False),
+                                (("--fp8-scaling", "delayed"), True)):
+            artifact, _ = self.compiled(self.recorded_model(), "--precision",
+                                        "fp8", *options, name="now.zca")
+            code, _, err = run("run", artifact, "--resume", "--checkpoint",
+                               checkpoint, "--data", self.folder / "d.npz",
+                               "--steps", 3, "--no-shuffle")
+            self.assertEqual(code, 0, err)
+            self.assertEqual("compiled with fp8-scaling" in err, isTold, err)
+
     def test_micro_batches(self):
         """Gradients of weights are added up in float32: that of w0, whose values
         and gradients are small integers, is exact, where the two products'
@@ -271,6 +292,9 @@ class Refused(Fp8Test):
         self.assertIn("one scale for all micro-batches", self.fails(
             "--fp8-scaling", "delayed", "--mesh", "pp=2", "--accumulate", "4",
             "--schedule", "2bw"))
+        self.assertIn("replicas of one", self.fails(
+            "--fp8-scaling", "delayed", "--mesh", "pp=3", "--accumulate", "2",
+            "--stage-replicas", "2,1"))
 
 
 if __name__ == "__main__":

@@ -107,6 +107,20 @@ class SequenceMasks(SequenceCase):
         self.compare(mask="fed-seen", meshes=meshes, feeds={
             "given": self.given(1)["given"] == 0})
 
+    def test_masks_that_are_fed_in_16_bits(self):
+        """fp16 has minus infinity for numbers below -65504: queries that see no
+        key get zeros there, and the mean of the values in bf16. One rank rounds
+        scores to 2^-8 of 65504."""
+        lowest = np.finfo(np.float32).min
+        for precision, number in (("fp16", lowest), ("fp16", -1e9),
+                                  ("fp16", -np.inf), ("fp16", -65504),
+                                  ("bf16", lowest), ("bf16", -1e9)):
+            with self.subTest(precision=precision, number=number):
+                self.compare(mask="fed", feeds=self.given(number),
+                             rtol=3e-4 if number == -65504 else 2e-4,
+                             meshes=[("sp=2", "ring")],
+                             options=("--precision", precision))
+
     def test_masks_by_numbers_that_scores_are_near(self):
         """Keys are hidden by -65504 in float16, and by -10000 in old models. One rank
         rounds the scores of queries that see no key to 2^-8 and 2^-10 beside it,
@@ -126,6 +140,19 @@ class SequenceMasks(SequenceCase):
                 hidden, np.float32(number), np.float32(0))}, meshes=[
                     ("sp=2", "ring"), ("sp=4", "ring"), ("sp=2", "auto"),
                     ("sp=4", "gather")])
+
+    def test_masks_of_keys_of_two_numbers(self):
+        """Where all keys of a sample are hidden, those count that the larger
+        number hides: as many as there are, in each rank's part."""
+        for larger, smaller in ((-1e9, -2e9), (-1e9, np.finfo(np.float32).min)):
+            given = np.where(np.random.default_rng(3).random((8, TOKENS)) < 0.3,
+                             np.float32(larger), np.float32(0))
+            given[3] = smaller
+            given[3, [0, 1, 2, 9]] = larger
+            given[4], given[4, 5] = smaller, larger
+            with self.subTest(smaller=smaller):
+                self.compare(mask="fed-keys", feeds={"given": given}, meshes=[
+                    ("sp=2", "ring"), ("sp=4", "ring"), ("sp=4", "gather")])
 
     def test_masks_beside_a_causal_one(self):
         """The first queries see none of the keys up to them. A ring has rows for

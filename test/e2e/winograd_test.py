@@ -25,33 +25,38 @@ class Winograd(ZcTest):
 
     def setUp(self):
         super().setUp()
+        self.model, self.data = self.folder / "m.onnx", self.folder / "d.npz"
+        self.write(BATCH, SIZE, 3)
+
+    def write(self, batch, size, layers):
+        """A model of so many convolutions, and data for 4 steps."""
         random = np.random.default_rng(0)
-        weights = {name: random.normal(size=(CHANNELS, inputs, 3, 3)) * scale
-                   for name, inputs, scale in (
-                       ("a", 3, 0.3), ("b", CHANNELS, 0.08),
-                       ("c", CHANNELS, 0.08))}
-        weights["head"] = random.normal(size=(CHANNELS, 4)) * 0.2
-        pads = [1, 1, 1, 1]
+        weights = {"head": random.normal(size=(CHANNELS, 4)) * 0.2}
+        nodes, last = [], "x"
+        for i in range(layers):
+            inputs, scale = (CHANNELS, 0.08) if i else (3, 0.3)
+            weights[f"w{i}"] = random.normal(
+                size=(CHANNELS, inputs, 3, 3)) * scale
+            nodes += [helper.make_node("Conv", [last, f"w{i}"], [f"c{i}"],
+                                       pads=[1, 1, 1, 1]),
+                      helper.make_node("Relu", [f"c{i}"], [f"r{i}"])]
+            last = f"r{i}"
+        nodes[-1] = helper.make_node("GlobalAveragePool", [f"c{layers - 1}"],
+                                     ["u"])
+        nodes += [helper.make_node("Flatten", ["u"], ["v"]),
+                  helper.make_node("MatMul", ["v", "head"], ["y"])]
         value = helper.make_tensor_value_info
         graph = helper.make_graph(
-            [helper.make_node("Conv", ["x", "a"], ["p"], pads=pads),
-             helper.make_node("Relu", ["p"], ["q"]),
-             helper.make_node("Conv", ["q", "b"], ["r"], pads=pads),
-             helper.make_node("Relu", ["r"], ["s"]),
-             helper.make_node("Conv", ["s", "c"], ["t"], pads=pads),
-             helper.make_node("GlobalAveragePool", ["t"], ["u"]),
-             helper.make_node("Flatten", ["u"], ["v"]),
-             helper.make_node("MatMul", ["v", "head"], ["y"])], "images",
-            [value("x", TensorProto.FLOAT, (BATCH, 3, SIZE, SIZE))],
-            [value("y", TensorProto.FLOAT, (BATCH, 4))],
+            nodes, "images",
+            [value("x", TensorProto.FLOAT, (batch, 3, size, size))],
+            [value("y", TensorProto.FLOAT, (batch, 4))],
             [numpy_helper.from_array(array.astype("f4"), name)
              for name, array in weights.items()])
-        self.model, self.data = self.folder / "m.onnx", self.folder / "d.npz"
         onnx.save(helper.make_model(graph, ir_version=8, opset_imports=[
             helper.make_opsetid("", 18)]), self.model)
         np.savez(self.data,
-                 x=random.normal(size=(4 * BATCH, 3, SIZE, SIZE)).astype("f4"),
-                 labels=random.integers(0, 4, 4 * BATCH))
+                 x=random.normal(size=(4 * batch, 3, size, size)).astype("f4"),
+                 labels=random.integers(0, 4, 4 * batch))
 
     def compile_for(self, *options):
         artifact = self.folder / "a.zca"
@@ -107,6 +112,32 @@ class Winograd(ZcTest):
         self.assertNotIn("again", said)
         self.assertNotIn("winograd", self.go(artifact)[0])
         self.assertEqual(self.memory(artifact)["peak"], least)
+
+    def test_it_stays_where_a_budget_needs_recomputation_anyway(self):
+        self.write(16, 32, 8)
+        free = self.memory(self.compile_for()[0])["peak"]
+        direct = self.memory(
+            self.compile_for("--libraries=-zc.winograd")[0])["peak"]
+        least = self.memory(self.compile_for("--recompute", "full")[0])["peak"]
+        self.assertLess(least, direct)
+        self.assertLess(direct, free)
+        artifact, said = self.compile_for("--memory-budget", least)
+        self.assertIn("again", said)
+        self.assertLessEqual(self.memory(artifact)["peak"], least)
+        out, _ = self.go(artifact)
+        for call in CALLS:
+            self.assertIn(f"train.{call} (winograd by rule)", out)
+
+    def test_a_budget_gives_it_up_where_nothing_fits_with_it(self):
+        """Few activations: what runs again cannot make up for the scratch
+        memory."""
+        least = self.memory(self.compile_for(
+            "--libraries=-zc.winograd", "--recompute", "full")[0])["peak"]
+        self.assertLess(least, self.memory(
+            self.compile_for("--recompute", "full")[0])["peak"])
+        artifact, _ = self.compile_for("--memory-budget", least)
+        self.assertLessEqual(self.memory(artifact)["peak"], least)
+        self.assertNotIn("winograd", self.go(artifact)[0])
 
     def test_tuning_measures_it(self):
         artifact, _ = self.compile_for()

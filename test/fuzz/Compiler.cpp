@@ -62,7 +62,8 @@ void readRules(std::string_view input) {
       (void)sharding.matches("model.layers.0.fc.weight");
 }
 
-/// As zc-opt reads it: parsed, verified, and printed again.
+/// As zc-opt reads it: parsed, verified, and printed again. The lexer knows the
+/// end by a zero behind it, which libFuzzer's bytes do not have.
 void readIr(std::string_view input) {
   static std::unique_ptr<mlir::MLIRContext> context;
   static int uses = 0;
@@ -73,8 +74,9 @@ void readIr(std::string_view input) {
         registry, mlir::MLIRContext::Threading::DISABLED);
     context->getDiagEngine().registerHandler([](mlir::Diagnostic &) {});
   }
+  const std::string text(input);
   mlir::OwningOpRef<mlir::ModuleOp> module =
-      mlir::parseSourceString<mlir::ModuleOp>(input, context.get());
+      mlir::parseSourceString<mlir::ModuleOp>(text, context.get());
   if (module)
     module->print(llvm::nulls());
 }

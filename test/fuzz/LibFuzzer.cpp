@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 
 // An allocation beyond this is a finding, as a crash is. Libraries that are not
@@ -60,6 +61,43 @@ void writeWords(const std::string &path) {
   }
 }
 
+/// The option's -max_len, or 0, by which libFuzzer takes the longest input's.
+uintmax_t getMostBytes() {
+  uintmax_t most = 0;
+  for (const std::string &word : words)
+    if (word.rfind("-max_len=", 0) == 0)
+      most = std::strtoull(word.c_str() + 9, nullptr, 10);
+  return most;
+}
+
+/// A longer input would be cut, and a format whose directory is at the end
+/// would never be read again.
+void checkLength(const std::filesystem::path &input) {
+  std::error_code ignored;
+  const uintmax_t most = getMostBytes();
+  const uintmax_t size = std::filesystem::file_size(input, ignored);
+  if (most == 0 || size <= most)
+    return;
+  std::fprintf(stderr,
+               "zc-fuzz: '%s' has %ju bytes, of which -max_len=%ju would leave "
+               "the first: leave the option out, or make it larger\n",
+               input.c_str(), size, most);
+  std::exit(2);
+}
+
+/// Checks the files and folders that the command line names.
+void checkLengths() {
+  namespace fs = std::filesystem;
+  for (size_t at = 1; at < words.size(); ++at) {
+    if (fs::is_regular_file(words[at]))
+      checkLength(words[at]);
+    if (fs::is_directory(words[at]))
+      for (const auto &entry : fs::recursive_directory_iterator(words[at]))
+        if (entry.is_regular_file())
+          checkLength(entry.path());
+  }
+}
+
 void addSeeds() {
   std::string paths;
   int count = 0;
@@ -67,6 +105,7 @@ void addSeeds() {
        chosen.seeds ? chosen.seeds() : std::vector<std::string>()) {
     const std::string path = scratch() + "/seed-" + std::to_string(count++);
     std::ofstream(path, std::ios::binary) << seed;
+    checkLength(path);
     paths += (paths.empty() ? "" : ",") + path;
   }
   if (count > 0)
@@ -87,6 +126,7 @@ extern "C" int LLVMFuzzerInitialize(int *argc, char ***argv) {
     writeWords(scratch() + "/words");
     words.push_back("-dict=" + scratch() + "/words");
   }
+  checkLengths();
   addSeeds();
   for (std::string &word : words)
     pointers.push_back(word.data());

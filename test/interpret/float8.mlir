@@ -30,19 +30,19 @@ func.func @product() -> (tensor<2xf32>, tensor<1x1xf32>) {
 // PRODUCT: result0: f [2] = 2 3{{$}}
 // PRODUCT-NEXT: result1: f [1, 1] = 0.5{{$}}
 
-// Tests that each block of a factor has a scale: (2 * 8 * 0.5 + 3 * 4 * 2) * 4 of
-// the first column; and powers of two.
+// Tests that each block of a factor has a scale, of an element or more: (2 * 8 +
+// 3 * 4) * 0.5 * 4 of the first column; and powers of two.
 func.func @blocks() -> (tensor<1x2xf32>, tensor<4xf32>) {
   %a = train.constant dense<[[2.0, 3.0]]> : tensor<1x2xf32>
   %b = train.constant dense<[[8.0, 1.0], [4.0, 1.0]]> : tensor<2x2xf32>
-  %left = train.constant dense<[[0.5, 2.0]]> : tensor<1x2xf32>
+  %left = train.constant dense<0.5> : tensor<1x1xf32>
   %right = train.constant dense<4.0> : tensor<1x1xf32>
   %a8 = train.convert %a : (tensor<1x2xf32>) -> tensor<1x2xf8E4M3FN>
   %b8 = train.convert %b : (tensor<2x2xf32>) -> tensor<2x2xf8E4M3FN>
-  %0 = train.scaled_matmul %a8, %b8, %left, %right : (tensor<1x2xf8E4M3FN>, tensor<2x2xf8E4M3FN>, tensor<1x2xf32>, tensor<1x1xf32>) -> tensor<1x2xf32>
+  %0 = train.scaled_matmul %a8, %b8, %left, %right : (tensor<1x2xf8E4M3FN>, tensor<2x2xf8E4M3FN>, tensor<1x1xf32>, tensor<1x1xf32>) -> tensor<1x2xf32>
   %x = train.constant dense<[448.0, 0.99, 1.0, 3.0e-3]> : tensor<4xf32>
   %1 = train.floor_power %x : (tensor<4xf32>) -> tensor<4xf32>
   return %0, %1 : tensor<1x2xf32>, tensor<4xf32>
 }
-// BLOCKS: result0: f [1, 2] = 128 28{{$}}
+// BLOCKS: result0: f [1, 2] = 56 10{{$}}
 // BLOCKS-NEXT: result1: f [4] = 256 0.5 1 {{0.00195[0-9]*}}{{$}}

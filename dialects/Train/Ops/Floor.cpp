@@ -25,8 +25,8 @@ Value FloorPowerOp::buildScalar(OpBuilder &builder, Location loc,
   Value exponent = math::FloorOp::create(
       builder, loc, math::Log2Op::create(builder, loc, operands[0]));
   Value power = math::Exp2Op::create(builder, loc, exponent);
-  Value isAbove = arith::CmpFOp::create(
-      builder, loc, arith::CmpFPredicate::OGT, power, operands[0]);
+  Value isAbove = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT,
+                                        power, operands[0]);
   ScalarBuilder s(builder, loc);
   Value half = s.mul(power, s.constant(power.getType(), 0.5));
   return arith::SelectOp::create(builder, loc, isAbove, half, power);

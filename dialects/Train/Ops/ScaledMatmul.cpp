@@ -21,14 +21,9 @@ bool ScaledMatmulOp::hasBlocks() {
 }
 
 /// The elements of a factor that have one scale, by dim; empty where they do
-/// not divide the factor. Packed ones are of rows and of the sum.
+/// not divide the factor.
 static SmallVector<int64_t> scaleBlocksOf(ArrayRef<int64_t> factor,
-                                          ArrayRef<int64_t> scale,
-                                          bool isPacked) {
-  if (isPacked && scale[1] == factor[0])
-    return {1, kFloat8Block};
-  if (isPacked)
-    return {kFloat8Block, kFloat8Block};
+                                          ArrayRef<int64_t> scale) {
   SmallVector<int64_t> blocks;
   for (auto [whole, parts] : llvm::zip(factor, scale)) {
     if (parts == 0 || whole % parts != 0)
@@ -60,10 +55,9 @@ LogicalResult ScaledMatmulOp::verify() {
       continue;
     ArrayRef<int64_t> whole = shapeOfFactor(factor);
     const bool isSound =
-        getPackedScales()
-            ? isPackedScale(whole, type.getShape())
-            : type.getRank() == int64_t(whole.size()) &&
-                  !scaleBlocksOf(whole, type.getShape(), false).empty();
+        getPackedScales() ? isPackedScale(whole, type.getShape())
+                          : type.getRank() == int64_t(whole.size()) &&
+                                !scaleBlocksOf(whole, type.getShape()).empty();
     if (!isSound)
       return emitOpError("scales of ")
              << type << " do not divide a factor of " << factor.getType();
@@ -111,33 +105,79 @@ double ScaledMatmulOp::getFlops() {
   return 2.0 * numElements(getType()) * sum;
 }
 
-/// Where the scale of the element that `factor` names is.
-static AffineMap mapOfScale(AffineMap factor, ArrayRef<int64_t> blocks,
-                            bool isPacked) {
-  SmallVector<AffineExpr> places;
-  for (auto [place, block] : llvm::zip(factor.getResults(), blocks))
-    places.push_back(block == 1 ? place : place.floorDiv(block));
-  if (isPacked && blocks[0] == 1)
-    std::swap(places[0], places[1]);
-  return AffineMap::get(factor.getNumDims(), 0, places, factor.getContext());
-}
+namespace {
+/// The loops of a product whose factors have blocks: one over blocks of a dim
+/// is two, which block and where in it.
+class BlockLoops {
+public:
+  BlockLoops(OpBuilder &builder, Location loc, const MatmulMaps &maps)
+      : builder(builder), loc(loc), blocks(maps.loops, 1) {}
+
+  /// Lets the loops that `factor` runs over have `sizes` elements a block.
+  void split(AffineMap factor, ArrayRef<int64_t> sizes) {
+    for (auto [dim, size] : llvm::zip(factor.getResults(), sizes)) {
+      int64_t &block = blocks[cast<AffineDimExpr>(dim).getPosition()];
+      block = std::max(block, size);
+    }
+  }
+
+  /// Adds a buffer whose element d along a dim of `map` is of as many elements
+  /// of the loop as `sizes` says: 1, or a whole block.
+  void add(Value buffer, AffineMap map, ArrayRef<int64_t> sizes) {
+    SmallVector<int64_t> shape, strides;
+    SmallVector<AffineExpr> places;
+    for (auto [dim, size, extent] :
+         llvm::zip(map.getResults(), sizes, shapeOf(buffer))) {
+      unsigned loop = cast<AffineDimExpr>(dim).getPosition();
+      const int64_t inner = size == 1 ? blocks[loop] : 1;
+      shape.append({extent / inner, inner});
+      places.append({builder.getAffineDimExpr(2 * loop),
+                     inner == blocks[loop]
+                         ? builder.getAffineDimExpr(2 * loop + 1)
+                         : builder.getAffineConstantExpr(0)});
+    }
+    strides.assign(shape.size(), 1);
+    for (size_t dim = shape.size() - 1; dim > 0; --dim)
+      strides[dim - 1] = strides[dim] * shape[dim];
+    auto type = MemRefType::get(
+        shape, cast<MemRefType>(buffer.getType()).getElementType());
+    views.push_back(memref::ReinterpretCastOp::create(
+        builder, loc, type, buffer, /*offset=*/0, shape, strides));
+    maps.push_back(
+        AffineMap::get(2 * blocks.size(), 0, places, builder.getContext()));
+  }
+
+  SmallVector<Value> views;
+  SmallVector<AffineMap> maps;
+
+private:
+  OpBuilder &builder;
+  Location loc;
+  SmallVector<int64_t> blocks;
+};
+} // namespace
 
 static void buildScaledBlocks(ScaledMatmulOp op, OpBuilder &builder,
                               Location loc, ValueRange inputs,
                               ValueRange outputs) {
   MatmulMaps maps = getMatmulMaps(builder, inputs, outputs[0],
                                   op.getTransposeLhs(), op.getTransposeRhs());
-  auto scaleMap = [&](AffineMap factor, unsigned index) {
-    return mapOfScale(factor,
-                      scaleBlocksOf(shapeOf(inputs[index]),
-                                    shapeOf(inputs[index + 2]),
-                                    op.getPackedScales()),
-                      op.getPackedScales());
-  };
-  buildGeneric(builder, loc, maps.loops,
-               {maps.lhs, maps.rhs, scaleMap(maps.lhs, 0),
-                scaleMap(maps.rhs, 1), maps.result},
-               inputs, outputs,
+  const AffineMap factors[] = {maps.lhs, maps.rhs};
+  BlockLoops loops(builder, loc, maps);
+  SmallVector<SmallVector<int64_t>> sizes;
+  for (auto [index, map] : llvm::enumerate(factors)) {
+    sizes.push_back(
+        scaleBlocksOf(shapeOf(inputs[index]), shapeOf(inputs[index + 2])));
+    loops.split(map, sizes.back());
+  }
+  const SmallVector<int64_t> ones(maps.loops, 1);
+  for (auto [index, map] : llvm::enumerate(factors))
+    loops.add(inputs[index], map, ones);
+  for (auto [index, map] : llvm::enumerate(factors))
+    loops.add(inputs[index + 2], map, sizes[index]);
+  loops.add(outputs[0], maps.result, ones);
+  buildGeneric(builder, loc, 2 * maps.loops, loops.maps,
+               ValueRange(loops.views).drop_back(), loops.views.back(),
                [](OpBuilder &nested, Location at, ValueRange e) {
                  ScalarBuilder s(nested, at);
                  Value product = s.mul(s.mul(e[0], e[1]), s.mul(e[2], e[3]));

@@ -53,7 +53,7 @@ void SoftmaxOp::buildLinalg(OpBuilder &builder, Location loc, ValueRange inputs,
   buildLoops(builder, loc, pick(shape, rowDims), [&](Indices row) {
     Value x = buildSlice(builder, loc, inputs[0], rowDims, row);
     Value y = buildSlice(builder, loc, outputs[0], rowDims, row);
-    auto [largest, sum] = buildRowExp(builder, loc, x, y, scratch);
+    Value sum = buildRowExp(builder, loc, x, y, scratch).second;
     buildPointwise(builder, loc, ValueRange(), y,
                    [&](OpBuilder &nested, Location at, ValueRange e) {
                      ScalarBuilder s(nested, at);

@@ -11,6 +11,10 @@ namespace {
 
 // A part, once transformed, stays in a third-level cache.
 constexpr int64_t kPartFloats = 1 << 19, kPartFloatsEach = 1 << 18;
+// All scratch memory, and a part of many threads: two parts take half of it,
+// and the threads' results, or the third part of a filter's gradient, the rest.
+constexpr int64_t kMostFloats = kWinogradMostBytes / 4,
+                  kMostPartFloats = kMostFloats / 4;
 constexpr int64_t kBlockTiles = 32, kLeastTiles = 8;
 // A block of so many rows, its sums and the panels it meets stay in the second.
 constexpr int64_t kFewRows = 128, kFewColumns = 128;
@@ -45,8 +49,12 @@ int64_t partOf(int64_t all, int64_t most, int64_t unit) {
   return roundUp(ceilDivide(all, parts), unit);
 }
 
+/// A filter's gradient transforms both of its images, by rows and by columns.
 void setPart(int64_t mostFloats, WinogradBlocks &blocks) {
-  int64_t most = mostFloats / (kFrequencies * apartInCache(blocks.rows));
+  int64_t channels = blocks.rows;
+  if (blocks.ofFilter)
+    channels = std::max(channels, blocks.partColumns);
+  int64_t most = mostFloats / (kFrequencies * apartInCache(channels));
   blocks.partTiles = partOf(blocks.tiles, most, blocks.blockTiles);
 }
 
@@ -66,11 +74,12 @@ bool mayWinograd(const ConvolutionSpec &spec) {
 
 // Measured against oneDNN's direct convolutions, in root mean squares of normal
 // and of non-negative data: 2.0 to 2.7 times with 32 to 48 channels, 3.3 with
-// AVX2, whose sums are shorter; at most 1.5 from 64 on. Filters' gradients: 2.1
-// to 3.6 times with 392 pixels in 8 images and more, 3.7 to 4.4 with 256, 3.5
-// with 1352 in 2 images, 2.5 with 3136 in one.
+// AVX2, whose sums are shorter; at most 1.5 from 64 on. Filters' gradients, the
+// most of several seeds: 3.8 times with 384 to 2048 pixels in 6 images, 4.1
+// with 400 in 4 images, 3.6 with 2116 in 4, 3.0 in one; 4.2 with 1024 pixels
+// and 16 channels; 3.7 to 4.4 with 256 pixels. With oneDNN's AVX2 at most 1.6.
 bool isAccurateByWinograd(const ConvolutionSpec &spec) {
-  constexpr int64_t kFewChannels = 32, kFewImages = 4, kFewPixels = 384,
+  constexpr int64_t kFewChannels = 32, kFewImages = 6, kFewPixels = 384,
                     kManyPixels = 2048;
   if (!mayWinograd(spec))
     return false;
@@ -78,6 +87,8 @@ bool isAccurateByWinograd(const ConvolutionSpec &spec) {
     return spec.filter.dims[1] >= kFewChannels;
   if (spec.kind == ConvolutionKind::BackwardInput)
     return spec.filter.dims[0] >= kFewChannels;
+  if (std::min(spec.filter.dims[0], spec.filter.dims[1]) < kFewChannels)
+    return false;
   int64_t pixels = pixelsOf(spec.destination);
   return pixels >= kManyPixels ||
          (pixels >= kFewPixels && spec.source.dims[0] >= kFewImages);
@@ -96,7 +107,8 @@ bool winogradIsQuicker(const ConvolutionSpec &spec) {
     return false;
   int64_t pixels = pixelsOf(madeOf(spec));
   int64_t ofTile = channels < kFewChannels ? 12 : 8; // of its 16 pixels
-  return pixels >= kFewPixels && ofTile * tilesOf(spec) <= pixels;
+  return pixels >= kFewPixels && ofTile * tilesOf(spec) <= pixels &&
+         winogradWorkspace(spec, 1) > 0;
 }
 
 static WinogradBlocks::Order orderOf(const WinogradBlocks &blocks,
@@ -114,16 +126,27 @@ static WinogradBlocks::Order orderOf(const WinogradBlocks &blocks,
 
 /// Sizes of parts, and of blocks where there would be too few tasks.
 static void divideIntoParts(int threads, WinogradBlocks &blocks) {
-  int64_t most = std::max(kPartFloats, threads * kPartFloatsEach);
+  int64_t most =
+      std::clamp(threads * kPartFloatsEach, kPartFloats, kMostPartFloats);
   int64_t panels = most / (kFrequencies * blocks.rows) / kWinogradPanel;
   blocks.partColumns =
       std::min(blocks.columns,
                partOf(blocks.columns, panels * kWinogradPanel, kWinogradPanel));
   setPart(most, blocks);
   while (!blocks.ofFilter && blocks.blockTiles > kLeastTiles &&
-         blocks.tasks() < 2 * threads) {
+         (blocks.tasks() < 2 * threads ||
+          blocks.madeFloats(threads) > kMostFloats / 2)) {
     blocks.blockTiles = ceilDivide(blocks.blockTiles, 2);
     setPart(most, blocks);
+  }
+}
+
+/// Smaller blocks where those of many threads would take too much memory.
+static void divideIntoBlocks(int threads, WinogradBlocks &blocks) {
+  while (blocks.blockTiles > kLeastTiles &&
+         blocks.bytes(threads) > kWinogradMostBytes) {
+    blocks.blockTiles = ceilDivide(blocks.blockTiles, 2);
+    blocks.partTiles = roundUp(blocks.tiles, blocks.blockTiles);
   }
 }
 
@@ -140,6 +163,8 @@ WinogradBlocks divideWinograd(const ConvolutionSpec &spec, int threads) {
   blocks.partColumns = blocks.columns;
   if (blocks.order == WinogradBlocks::ByParts)
     divideIntoParts(threads, blocks);
+  else if (blocks.order == WinogradBlocks::ByBlocks)
+    divideIntoBlocks(threads, blocks);
   return blocks;
 }
 
@@ -170,7 +195,9 @@ int64_t WinogradBlocks::madeFloats(int threads) const {
 uint64_t winogradWorkspace(const ConvolutionSpec &spec, int threads) {
   uint64_t most = 0;
   for (int team = 1; team <= std::max(1, threads); ++team)
-    most = std::max(most, divideWinograd(spec, team).bytes(team));
+    if (uint64_t bytes = divideWinograd(spec, team).bytes(team);
+        bytes <= kWinogradMostBytes)
+      most = std::max(most, bytes);
   return most;
 }
 

@@ -132,6 +132,14 @@ int64_t dividedEvenly(int64_t samples, int64_t most) {
   return (samples + fewest - 1) / fewest;
 }
 
+/// Whether parts of so many samples begin at multiples of 16 bytes, as the
+/// library wants it.
+bool beginsAligned(const kernels::ConvolutionSpec &spec, int64_t samples) {
+  constexpr int64_t kFloats = 16 / sizeof(float);
+  return samples * spec.source.strides[0] % kFloats == 0 &&
+         samples * spec.destination.strides[0] % kFloats == 0;
+}
+
 /// The engines that multiply float32 exactly copy images into a layout of their
 /// own. Where the workspace has no room for copies of all images, only engines
 /// without copies are left, which take some twenty times as long (the second
@@ -145,11 +153,15 @@ int64_t samplesAtATime(const kernels::ConvolutionSpec &spec,
                         kernels::countElements(spec.destination)) /
                        uint64_t(samples);
   uint64_t beside =
-      2 * sizeof(float) * kernels::countElements(spec.filter) + kBeside;
+      sizeof(float) * kernels::countElements(spec.filter) + kBeside;
   if (workspaceBytes < beside + perSample ||
       workspaceBytes >= beside + perSample * uint64_t(samples))
     return samples;
-  return dividedEvenly(samples, int64_t((workspaceBytes - beside) / perSample));
+  int64_t most = int64_t((workspaceBytes - beside) / perSample);
+  int64_t part = dividedEvenly(samples, most);
+  if (beginsAligned(spec, part))
+    return part;
+  return most < 4 ? samples : most / 4 * 4; // any four do
 }
 
 /// The launch for `count` samples from `first` on.

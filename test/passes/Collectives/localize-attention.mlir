@@ -62,9 +62,9 @@ module attributes {train.token_order = "zigzag"} {
 // those of a block count that are hidden by the largest of all numbers.
 // CHECK-LABEL: func.func @rows_of_a_mask
 // CHECK-NOT: dist.send_receive {{.*}}tensor<1x1x2x8xf32>
+// CHECK: train.reduce "max" %{{.*}} : (tensor<1x1x2x8xf32>) -> tensor<1x1x2xf32>
 // CHECK: %[[ROWS:.*]] = train.reshape %{{.*}} -> tensor<1x1x2x4x2xf32>
 // CHECK: train.gather %[[ROWS]]
-// CHECK: train.reduce "max" %{{.*}} : (tensor<1x1x2x8xf32>) -> tensor<1x1x2xf32>
 // CHECK: train.compare "eq" {{.*}}tensor<1x1x2x2xf32>
 // CHECK-COUNT-3: train.gather %[[ROWS]], %{{.*}} {{{.*}}dim = 3 : i64{{.*}}} : (tensor<1x1x2x4x2xf32>, tensor<1xi64>) -> tensor<1x1x2x1x2xf32>
 func.func @rows_of_a_mask(

@@ -42,3 +42,13 @@ func.func @float8(%a: tensor<16x16xf32>, %x: tensor<16x16xf8E4M3FN>, %s: tensor<
   %2 = train.add %a, %1 {train.in_place} : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
   return %2 : tensor<16x16xf32>
 }
+
+// Tests that one whose 16 bits others read too, widened, stays as it is.
+// CHECK-LABEL: func.func @float8_read
+// CHECK: train.scaled_matmul {{.*}} -> tensor<16x16xbf16>
+func.func @float8_read(%a: tensor<16x16xf32>, %x: tensor<16x16xf8E4M3FN>, %s: tensor<f32>) -> (tensor<16x16xf32>, tensor<16x16xf32>) {
+  %0 = train.scaled_matmul %x, %x, %s, %s : (tensor<16x16xf8E4M3FN>, tensor<16x16xf8E4M3FN>, tensor<f32>, tensor<f32>) -> tensor<16x16xbf16>
+  %1 = train.convert %0 : (tensor<16x16xbf16>) -> tensor<16x16xf32>
+  %2 = train.add %a, %1 {train.in_place} : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
+  return %1, %2 : tensor<16x16xf32>, tensor<16x16xf32>
+}

@@ -10,7 +10,8 @@
 // CHECK: %[[B:.*]] = train.transpose %arg1 {{.*}} -> tensor<48x32xf8E4M3FN>
 // CHECK: train.scaled_matmul %arg0, %[[B]], %arg2, %arg3 {transpose_rhs}
 // CPU-LABEL: func.func @whole
-// CPU: train.matmul {{.*}} : (tensor<16x32xbf16>, tensor<32x48xbf16>) -> tensor<16x48xf32>
+// CPU: train.convert %arg0 : (tensor<16x32xf8E4M3FN>) -> tensor<16x32xbf16>
+// CPU: train.matmul {{.*}} -> tensor<16x48xf32>
 func.func @whole(%a: tensor<16x32xf8E4M3FN>, %b: tensor<32x48xf8E4M3FN>, %s: tensor<f32>, %t: tensor<f32>) -> tensor<16x48xbf16> {
   %0 = train.scaled_matmul %a, %b, %s, %t : (tensor<16x32xf8E4M3FN>, tensor<32x48xf8E4M3FN>, tensor<f32>, tensor<f32>) -> tensor<16x48xbf16>
   return %0 : tensor<16x48xbf16>
@@ -32,9 +33,9 @@ func.func @part(%a: tensor<16x32xf8E4M3FN>, %b: tensor<32x24xf8E4M3FN>, %s: tens
 // CHECK-DAG: %[[P:.*]] = train.pad %[[T]] {{.*}} -> tensor<1x4xf32>
 // CHECK: train.scaled_matmul %arg0, %[[B]], %[[S]], %[[P]] {packed_scales, transpose_rhs}
 // CPU-LABEL: func.func @blocks
-// CPU: %[[A:.*]] = train.convert {{.*}} : (tensor<16x256xf32>) -> tensor<16x256xbf16>
-// CPU: %[[B:.*]] = train.convert {{.*}} : (tensor<256x128xf32>) -> tensor<256x128xbf16>
-// CPU: train.matmul %[[A]], %[[B]] {{.*}} -> tensor<16x128xf32>
+// CPU: train.convert {{.*}} : (tensor<16x256xf32>) -> tensor<16x256xbf16>
+// CPU: train.convert {{.*}} : (tensor<256x128xf32>) -> tensor<256x128xbf16>
+// CPU: train.matmul {{.*}} -> tensor<16x128xf32>
 func.func @blocks(%a: tensor<16x256xf8E4M3FN>, %b: tensor<256x128xf8E4M3FN>, %s: tensor<16x2xf32>, %t: tensor<2x1xf32>) -> tensor<16x128xbf16> {
   %0 = train.scaled_matmul %a, %b, %s, %t : (tensor<16x256xf8E4M3FN>, tensor<256x128xf8E4M3FN>, tensor<16x2xf32>, tensor<2x1xf32>) -> tensor<16x128xbf16>
   return %0 : tensor<16x128xbf16>

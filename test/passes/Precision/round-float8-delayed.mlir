@@ -13,6 +13,10 @@
 // CHECK-DAG: %[[SIZE:.*]] = train.amax %[[PAST]] dims [0] : (tensor<3xf32>) -> tensor<f32>
 // CHECK-DAG: train.select {{.*}}, %[[SIZE]], {{.*}} -> tensor<f32>
 // CHECK-DAG: %[[NOW:.*]] = train.slice %[[H]] {offsets = array<i64: 0>
+// CHECK-DAG: %[[INFINITE:.*]] = train.constant dense<0x7F800000> : tensor<f32>
+// CHECK-DAG: %[[IS_FINITE:.*]] = train.compare "lt" %[[MEASURED:.*]], %[[INFINITE]]
+// CHECK-DAG: %[[FINITE:.*]] = train.select %[[IS_FINITE]], %[[MEASURED]],
+// CHECK-DAG: train.reshape %[[FINITE]]
 // CHECK-DAG: %[[MOST:.*]] = train.max %[[NOW]],
 // CHECK-DAG: train.concat %[[MOST]], %[[PAST]] {dim = 0 : i64}
 // CHECK-COUNT-3: train.scaled_matmul

@@ -76,3 +76,20 @@ func.func @near(%x: tensor<2x4x3x6xf32> {train.input = "x", train.batch_dim = 0 
   %result, %sums = train.attention %x, %x, %x, %a {scale = 0.5 : f64} : (tensor<2x4x3x6xf32>, tensor<2x4x3x6xf32>, tensor<2x4x3x6xf32>, tensor<2x1x4x4xf32>) -> (tensor<2x4x3x6xf32>, tensor<2x3x4xf32>)
   return %result : tensor<2x4x3x6xf32>
 }
+
+// -----
+
+// Tests that float16, which has only minus infinity below -65504, is levelled
+// where numbers are finite.
+// CHECK-LABEL: func.func @half
+// CHECK: %[[MOST:.*]] = train.reduce "max"
+// CHECK: %[[BELOW:.*]] = train.compare "lt" %[[MOST]]
+// CHECK: %[[INFINITY:.*]] = train.constant dense<0xFC00> : tensor<2x1x4xf16>
+// CHECK: %[[ABOVE:.*]] = train.compare "gt" %[[MOST]], %[[INFINITY]]
+// CHECK: %[[DEEP:.*]] = train.and %[[BELOW]], %[[ABOVE]]
+// CHECK: train.select %[[DEEP]], %[[MOST]],
+func.func @half(%x: tensor<2x4x3x6xf16> {train.input = "x", train.batch_dim = 0 : i64},
+                %mask: tensor<2x1x4x4xf16> {train.input = "mask", train.batch_dim = 0 : i64}) -> tensor<2x4x3x6xf16> {
+  %result, %sums = train.attention %x, %x, %x, %mask {scale = 0.5 : f64} : (tensor<2x4x3x6xf16>, tensor<2x4x3x6xf16>, tensor<2x4x3x6xf16>, tensor<2x1x4x4xf16>) -> (tensor<2x4x3x6xf16>, tensor<2x3x4xf32>)
+  return %result : tensor<2x4x3x6xf16>
+}

@@ -99,3 +99,23 @@ func.func @read(%x: tensor<2x8x3x6xf32> {train.input = "x", train.batch_dim = 0 
   %result, %sums = train.attention %x, %x, %x {causal, scale = 1.0 : f64} : (tensor<2x8x3x6xf32>, tensor<2x8x3x6xf32>, tensor<2x8x3x6xf32>) -> (tensor<2x8x3x6xf32>, tensor<2x3x8xf32>)
   return %result : tensor<2x8x3x6xf32>
 }
+
+// -----
+
+// Tests that a condition of queries and keys is not computed in order and then
+// put in another: what it is computed from changes places.
+// CHECK-LABEL: func.func @condition
+// CHECK: train.gather {{.*}} -> tensor<8x8xi1>
+// CHECK-NOT: train.gather {{.*}} -> tensor<2x1x8x8xi1>
+// CHECK: return
+func.func @condition(%x: tensor<2x8x3x6xf32> {train.input = "x", train.batch_dim = 0 : i64}, %seen: tensor<2x8xi1> {train.input = "seen", train.batch_dim = 0 : i64}) -> tensor<2x8x3x6xf32> {
+  %earlier = train.constant dense<[[true, false, false, false, false, false, false, false], [true, true, false, false, false, false, false, false], [true, true, true, false, false, false, false, false], [true, true, true, true, false, false, false, false], [true, true, true, true, true, false, false, false], [true, true, true, true, true, true, false, false], [true, true, true, true, true, true, true, false], [true, true, true, true, true, true, true, true]]> : tensor<8x8xi1>
+  %0 = train.broadcast %earlier {dims = array<i64: 2, 3>} : (tensor<8x8xi1>) -> tensor<2x1x8x8xi1>
+  %1 = train.broadcast %seen {dims = array<i64: 0, 3>} : (tensor<2x8xi1>) -> tensor<2x1x8x8xi1>
+  %2 = train.and %0, %1 : (tensor<2x1x8x8xi1>, tensor<2x1x8x8xi1>) -> tensor<2x1x8x8xi1>
+  %zero = train.constant dense<0.0> : tensor<2x1x8x8xf32>
+  %lowest = train.constant dense<-3.40282347E+38> : tensor<2x1x8x8xf32>
+  %mask = train.select %2, %zero, %lowest : (tensor<2x1x8x8xi1>, tensor<2x1x8x8xf32>, tensor<2x1x8x8xf32>) -> tensor<2x1x8x8xf32>
+  %result, %sums = train.attention %x, %x, %x, %mask {scale = 0.5 : f64} : (tensor<2x8x3x6xf32>, tensor<2x8x3x6xf32>, tensor<2x8x3x6xf32>, tensor<2x1x8x8xf32>) -> (tensor<2x8x3x6xf32>, tensor<2x3x8xf32>)
+  return %result : tensor<2x8x3x6xf32>
+}

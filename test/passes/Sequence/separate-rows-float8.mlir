@@ -20,3 +20,16 @@ func.func @step(
   %8 = train.scaled_matmul %7, %7, %3, %3 {transpose_lhs} : (tensor<512x32xf8E4M3FN>, tensor<512x32xf8E4M3FN>, tensor<4x32xf32>, tensor<4x32xf32>) -> tensor<32x32xbf16>
   return %8 : tensor<32x32xbf16>
 }
+
+// Tests that what no scale is of is repeated as rows that are merged, as without
+// 8-bit floats.
+// CHECK-LABEL: func.func @others
+// CHECK: train.broadcast %{{.*}} {dims = array<i64: 0>} : (tensor<512xf32>) -> tensor<512x32xf32>
+func.func @others(
+    %x: tensor<2x256x32xf32> {train.input = "x", train.batch_dim = 0 : i64})
+    -> tensor<512x32xf32> {
+  %0 = train.reshape %x : (tensor<2x256x32xf32>) -> tensor<512x32xf32>
+  %1 = train.amax %0 dims [1] : (tensor<512x32xf32>) -> tensor<512xf32>
+  %2 = train.broadcast %1 {dims = array<i64: 0>} : (tensor<512xf32>) -> tensor<512x32xf32>
+  return %2 : tensor<512x32xf32>
+}

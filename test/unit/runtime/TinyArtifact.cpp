@@ -183,7 +183,8 @@ void writeArtifact(const std::string &path, const plan::Manifest &manifest) {
   writeArtifact(path, manifest.SerializeAsString());
 }
 
-void writeArtifact(const std::string &path, const std::string &manifestBytes) {
+void writeArtifact(const std::string &path, const std::string &manifestBytes,
+                   const std::string &codePath) {
   const float weights[3] = {1, 2, 3};
   std::string tensors = makeSafetensorsHeader({{"w", "F32", {3, 1}, {}}});
   tensors.append(reinterpret_cast<const char *>(weights), sizeof(weights));
@@ -191,7 +192,7 @@ void writeArtifact(const std::string &path, const std::string &manifestBytes) {
   ASSERT_TRUE(zip.ok()) << zip.status().message();
   ASSERT_TRUE(zip->addBytes(kManifestEntry, manifestBytes).ok());
   for (const char *entry : {"code/tiny.so", "code/future.so"})
-    ASSERT_TRUE(zip->addFile(entry, tinyKernelsPath()).ok());
+    ASSERT_TRUE(zip->addFile(entry, codePath).ok());
   ASSERT_TRUE(zip->addBytes(kWeightsEntry, tensors).ok());
   ASSERT_TRUE(zip->finish().ok());
 }

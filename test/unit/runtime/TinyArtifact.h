@@ -25,16 +25,17 @@ private:
 /// labels [4, 1] by SGD with momentum; ids [4] are int64 in [0, 10) and unused.
 plan::Manifest tinyManifest();
 
-/// Writes the artifact of a manifest, with the tests' code and w = 1, 2, 3.
-void writeArtifact(const std::string &path, const plan::Manifest &manifest);
-/// The same, but with any bytes for a manifest.
-void writeArtifact(const std::string &path, const std::string &manifestBytes);
-
 /// The tests' architecture, by its name in artifacts: "x86-64" or "aarch64".
 const char *thisArchitecture();
 
 /// Where the code object of the tiny artifact lies.
 std::string tinyKernelsPath();
+
+/// Writes the artifact of a manifest, with the tests' code and w = 1, 2, 3.
+void writeArtifact(const std::string &path, const plan::Manifest &manifest);
+/// The same, but with any bytes for a manifest, and any file for the code.
+void writeArtifact(const std::string &path, const std::string &manifestBytes,
+                   const std::string &codePath = tinyKernelsPath());
 
 /// Writes a .npy of float32, or of int64.
 void writeNpy(const std::string &path, const std::vector<int64_t> &dims,
