@@ -6,7 +6,6 @@
 #include "runtime/Base/File.h"
 #include "runtime/Simulate/InstructionTimes.h"
 
-#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -39,14 +38,15 @@ Result<Cluster> zc::loadCluster(const std::string &name) {
 }
 
 /// The type in which products of the options' precision are multiplied.
-static plan::DataType productType(const CompileOptions &options) {
+static plan::DataType productType(const SimulatedDevice &device,
+                                  const CompileOptions &options) {
   if (options.precision == "bf16")
     return plan::BF16;
   const bool isHost = getDeviceKind(options.target).isHost;
   if (options.precision == "fp16") // CPUs multiply float32
     return isHost ? plan::F32 : plan::F16;
-  if (options.precision == "fp8") // CPUs multiply the same numbers as bfloat16
-    return isHost ? plan::BF16 : plan::U8;
+  if (options.precision == "fp8") // others multiply the numbers as bfloat16
+    return device.flopsPerSecond[plan::U8] > 0 ? plan::U8 : plan::BF16;
   return plan::F32;
 }
 
@@ -57,7 +57,7 @@ static double productRate(const SimulatedDevice &device,
   MeasuredMatmul product;
   product.m = product.n = product.k = kLarge;
   product.batch = 1;
-  product.dtype = productType(options);
+  product.dtype = productType(device, options);
   return matmulRate(device, options.matmulPrecision == "tf32", product);
 }
 
@@ -88,20 +88,6 @@ static std::string quoteAll(const std::vector<std::string> &names) {
 /// Any real link or memory stays far below, in bytes or FLOPs a second.
 constexpr double kAtOnce = 1e21;
 
-/// The mesh's axes from the outermost machines inwards: first those that
-/// `placement` names, then the others as they are numbered.
-static std::vector<MeshAxis>
-placeAxes(std::vector<MeshAxis> axes,
-          const std::vector<std::string> &placement) {
-  auto place = [&](const MeshAxis &axis) {
-    return llvm::find(placement, axis.name) - placement.begin();
-  };
-  llvm::stable_sort(axes, [&](const MeshAxis &left, const MeshAxis &right) {
-    return place(left) < place(right);
-  });
-  return axes;
-}
-
 static std::string printAxes(const std::vector<MeshAxis> &axes) {
   std::vector<std::string> names;
   std::string sizes;
@@ -121,8 +107,7 @@ static std::string printLink(const LinkLevel &link) {
 }
 
 std::string zc::describeMachine(const Cluster &cluster,
-                                const CompileOptions &options,
-                                const std::vector<std::string> &placement) {
+                                const CompileOptions &options) {
   const SimulatedDevice device = cluster.sharedBy(options.getNumRanks()).device;
   std::string links;
   for (const LinkLevel &each : cluster.levels)
@@ -137,7 +122,7 @@ std::string zc::describeMachine(const Cluster &cluster,
          ", copy = " + printRate(device.hostBytesPerSecond, kAtOnce) +
          ", launch = " + printRate(device.launchSeconds, 0) + ", links = [" +
          links + "], ways = " + quoteAll(ways) +
-         printAxes(placeAxes(getProgramAxes(options), placement)) + ">";
+         printAxes(getProgramAxes(options)) + ">";
 }
 
 void zc::addClusterOption(CLI::App &command, CompileOptions &options) {

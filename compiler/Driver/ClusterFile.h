@@ -16,11 +16,9 @@ Result<Cluster> loadCluster(const std::string &name);
 
 /// The machine of each of the options' ranks as `#sched.machine`: products at
 /// the rate of the options' precision, memory and links as one rank has them.
-/// `placement`: the mesh's axes from the outermost machines inwards; empty:
-/// ranks stand as they are numbered.
+/// Ranks stand as they are numbered.
 std::string describeMachine(const Cluster &cluster,
-                            const CompileOptions &options,
-                            const std::vector<std::string> &placement = {});
+                            const CompileOptions &options);
 
 /// Adds `zc compile`'s --cluster.
 void addClusterOption(CLI::App &command, CompileOptions &options);

@@ -12,6 +12,7 @@
 #include "compiler/Plan/ChakraTraces.h"
 #include "compiler/Plan/CollectiveTable.h"
 #include "compiler/Plan/PlanReport.h"
+#include "passes/Target/Devices.h"
 #include "runtime/Base/File.h"
 #include "runtime/Plan/Artifact.h"
 
@@ -24,6 +25,7 @@ namespace {
 struct Arguments {
   CompileArguments compile;
   std::string cluster;
+  bool forCluster = false;
   double tokens = 0;
   std::string timeline, html, chakra;
   std::vector<std::string> placement;
@@ -71,10 +73,26 @@ static void completeCompilation(const CLI::App &command, Arguments &arguments,
   CompileOptions &options = arguments.compile.options;
   if (command.count("--target") == 0)
     options.target = cluster.device.target;
-  options.machine = describeMachine(cluster, options, arguments.placement);
+  if (arguments.forCluster)
+    options.machine = describeMachine(cluster, options);
   options.plansOnly = options.quiet = true;
   if (command.count("--verify") == 0)
     options.verify = "off";
+}
+
+/// The options that `zc compile` needs besides the given ones to make the
+/// program that is planned; empty for an artifact, which is made.
+static std::string listMissingOptions(const CLI::App &command,
+                                      const Arguments &arguments) {
+  const CompileOptions &options = arguments.compile.options;
+  if (isArtifact(options.model))
+    return "";
+  if (arguments.forCluster)
+    return "--cluster " + arguments.cluster;
+  const bool isDefault = options.target == getDeviceKinds().front().name;
+  return command.count("--target") > 0 || isDefault
+             ? ""
+             : "--target " + options.target;
 }
 
 /// From an artifact, or a compilation; returns the exit code.
@@ -116,6 +134,7 @@ static int searchCommand(const CLI::App &command, Arguments &arguments,
       searchLayouts(command, options, cluster, arguments.search);
   if (!report.ok())
     return reportError(report.status().message());
+  report->missingOptions = listMissingOptions(command, arguments);
   const int code =
       emitText("", arguments.json ? searchAsJson(*report, cluster) + "\n"
                                   : printSearch(*report, cluster));
@@ -201,6 +220,14 @@ static void checkTogether(const CLI::App &command, const Arguments &arguments) {
   if (modes > 0 && !arguments.searches && command.count("--placement") > 0)
     throw CLI::ValidationError("--placement",
                                "belongs to --search and the plan of a layout");
+  if (arguments.forCluster && !needsModel)
+    throw CLI::ValidationError("--for-cluster", "belongs to a model, which is "
+                                                "compiled for the cluster");
+  if (arguments.forCluster && command.count("--placement") > 0)
+    throw CLI::ValidationError("--for-cluster",
+                               "ranks stand as they are numbered where zc "
+                               "compile is given a --cluster; leave out "
+                               "--placement");
   if (arguments.compile.options.aggregation == "server")
     throw CLI::ValidationError(
         "--aggregation", "server belongs to zc compile; --servers N plans "
@@ -272,8 +299,8 @@ static Status writeChakra(const Arguments &arguments, const Cluster &cluster,
 }
 
 /// Simulates the step, and writes and prints what is asked for.
-static int planLayout(const Arguments &arguments, const Cluster &cluster,
-                      const plan::Manifest &manifest) {
+static int planLayout(const CLI::App &command, const Arguments &arguments,
+                      const Cluster &cluster, const plan::Manifest &manifest) {
   const bool keepsSpans = !arguments.timeline.empty() ||
                           !arguments.html.empty() || !arguments.chakra.empty();
   ServerOptions servers = arguments.servers;
@@ -283,6 +310,7 @@ static int planLayout(const Arguments &arguments, const Cluster &cluster,
       manifest, cluster, {keepsSpans, arguments.placement, servers.stragglers});
   if (!report.ok())
     return reportError(report.status().message());
+  report->missingOptions = listMissingOptions(command, arguments);
   if (servers.servers > 0) {
     Result<ServerPlan> plan = planServers(manifest, cluster, servers);
     if (!plan.ok())
@@ -331,7 +359,7 @@ static int planCommand(const CLI::App &command, Arguments &arguments) {
   plan::Manifest manifest;
   if (int code = makeManifest(command, arguments, *cluster, manifest))
     return code;
-  return planLayout(arguments, *cluster, manifest);
+  return planLayout(command, arguments, *cluster, manifest);
 }
 
 /// Adds the options that write files besides the printed plan.
@@ -375,18 +403,29 @@ static void addServerOptions(CLI::App &command, Arguments &arguments) {
       ->check(CLI::IsMember({"bsp", "asp"}));
 }
 
+/// The machines, and whether passes decide by them.
+static void addClusterOptions(CLI::App &command, Arguments &arguments) {
+  command
+      .add_option("--cluster", arguments.cluster,
+                  "the machines: a file, or one of " +
+                      llvm::join(listPresets(), ", ") +
+                      ", here; required but with --calibrate")
+      ->type_name("FILE|PRESET");
+  command.add_flag("--for-cluster", arguments.forCluster,
+                   "plan what zc compile makes if it is given this --cluster, "
+                   "too: its rates and links decide what overlaps, how far "
+                   "ahead gathers begin, where stages are cut and what is "
+                   "computed again. By default those of the usual devices "
+                   "decide, as for zc compile without a --cluster");
+}
+
 Command zc::addPlanCommand(CLI::App &command) {
   auto arguments = std::make_shared<Arguments>();
   command.add_option(
       "model", arguments->compile.options.model,
       "the model, MODEL.onnx, or an artifact, OUT.zca; none with "
       "--max-model, --collectives and --parameters");
-  command
-      .add_option("--cluster", arguments->cluster,
-                  "the machines: a file, or one of " +
-                      llvm::join(listPresets(), ", ") +
-                      ", here; required but with --calibrate")
-      ->type_name("FILE|PRESET");
+  addClusterOptions(command, *arguments);
   command
       .add_option("--tokens", arguments->tokens,
                   "also say how many days so many tokens take")

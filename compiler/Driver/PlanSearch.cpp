@@ -28,8 +28,7 @@ constexpr double kHopeless = 4;
 
 /// The options of a layout on a cluster.
 CompileOptions applyLayout(CompileOptions options, const StepLayout &layout,
-                           const Cluster &cluster,
-                           const std::vector<std::string> &placement = {}) {
+                           const Cluster &cluster) {
   options.mesh = parseMesh(layout.mesh());
   options.zero = layout.zero;
   options.accumulate = layout.accumulate;
@@ -40,7 +39,8 @@ CompileOptions applyLayout(CompileOptions options, const StepLayout &layout,
   options.chunks = layout.chunks;
   options.divideMessages = layout.dividesMessages();
   completeScheduleOptions(options);
-  options.machine = describeMachine(cluster, options, placement);
+  if (!options.machine.empty())
+    options.machine = describeMachine(cluster, options);
   return options;
 }
 
@@ -54,8 +54,7 @@ std::string takeFirstLine(const std::string &text) {
 std::string tryLayout(const CLI::App &command, const CompileOptions &options,
                       const Cluster &cluster, const SearchOptions &search,
                       TriedLayout tried) {
-  const CompileOptions own =
-      applyLayout(options, tried.layout, cluster, search.placement);
+  const CompileOptions own = applyLayout(options, tried.layout, cluster);
   try {
     checkCompileOptions(command, own);
   } catch (const CLI::ParseError &error) {

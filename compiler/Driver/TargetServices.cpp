@@ -55,10 +55,10 @@ static Cluster linksOf(sched::MachineAttr machine) {
   return cluster;
 }
 
-static double timeCollective(sched::MachineAttr machine,
-                             dist::CollectiveOpInterface op,
+static double timeCollective(sched::MachineAttr machine, Operation *op,
                              ArrayRef<int64_t> devices) {
-  std::optional<CollectiveShape> shape = shapeOf(op);
+  std::optional<CollectiveShape> shape =
+      shapeOf(cast<dist::CollectiveOpInterface>(op));
   if (!shape || devices.size() < 2)
     return 0;
   const Cluster cluster = linksOf(machine);

@@ -19,7 +19,7 @@ std::string StepLayout::mesh() const {
   return text;
 }
 
-std::string StepLayout::options() const {
+std::string StepLayout::arguments() const {
   std::string text;
   auto add = [&](const std::string &option) {
     text += (text.empty() ? "" : " ") + option;
@@ -40,6 +40,11 @@ std::string StepLayout::options() const {
     add("--recompute " + recompute);
   if (offload != "none")
     add("--offload " + offload);
+  return text;
+}
+
+std::string StepLayout::options() const {
+  const std::string text = arguments();
   return text.empty() ? "one rank, nothing else" : text;
 }
 

@@ -34,6 +34,8 @@ struct StepLayout {
   /// "pp=2,tp=4", or empty for one rank.
   std::string mesh() const;
   /// The options for `zc compile`: "--mesh dp=4,tp=2 --zero 1 --accumulate 8".
+  std::string arguments() const;
+  /// The same for people, who are told where there is none.
   std::string options() const;
 };
 

@@ -81,6 +81,7 @@ std::string planAsJson(const plan::Manifest &manifest, const Cluster &cluster,
       {"fits", report.fits},
       {"limits", findLimits(manifest, cluster, report)},
       {"traffic", trafficAsJson(report)}};
+  plan["compile_options"] = report.missingOptions;
   if (tokens > 0 && report.tokensPerSecond > 0)
     plan["days"] = tokens / report.tokensPerSecond / 86400;
   if (report.servers)

@@ -60,6 +60,9 @@ struct PlanReport {
   bool fits = true; // into the device's memory
   SimulatedStep simulated;
   std::optional<ServerPlan> servers; // where they are asked for
+  /// The options, besides those given, with which `zc compile` makes the
+  /// program: "--cluster h100-dgx".
+  std::string missingOptions;
 };
 
 /// Simulates a verified manifest's step. Fails where the cluster is too small,

@@ -135,6 +135,9 @@ std::string printPlan(const plan::Manifest &manifest, const Cluster &cluster,
   printMemory(os, cluster, report);
   for (const std::string &limit : findLimits(manifest, cluster, report))
     os << "limit             " << limit << '\n';
+  if (!report.missingOptions.empty())
+    os << formatv("zc compile        makes it with these options and {0}\n",
+                  report.missingOptions);
   if (tokens > 0 && report.tokensPerSecond > 0)
     os << formatv("{0} tokens take {1:F2} days\n", count(tokens),
                   tokens / report.tokensPerSecond / 86400);

@@ -203,6 +203,10 @@ std::string compareOffloading(const SearchReport &report) {
                  tried);
 }
 
+std::string joinOptions(const std::string &left, const std::string &right) {
+  return left + (left.empty() || right.empty() ? "" : " ") + right;
+}
+
 } // namespace
 
 std::string printSearch(const SearchReport &report, const Cluster &cluster) {
@@ -234,6 +238,10 @@ std::string printSearch(const SearchReport &report, const Cluster &cluster) {
     printRow(os, *each);
   const TriedLayout &best = *ranking.front();
   os << formatv("\nbest: {0}\n", best.layout.options());
+  if (!report.missingOptions.empty())
+    os << formatv("(zc compile makes it with these options, the given ones and "
+                  "{0})\n",
+                  report.missingOptions);
   os << formatv("(its estimate was {0:F3} ms and {1})\n",
                 best.estimate.seconds * 1e3,
                 printSize(uint64_t(best.estimate.bytes)));
@@ -252,6 +260,8 @@ std::string searchAsJson(const SearchReport &report, const Cluster &cluster) {
     search["reason"] = explainNoFit(report, cluster);
   } else {
     search["winner"] = asJson(*ranking.front());
+    search["winner"]["compile_options"] =
+        joinOptions(ranking.front()->layout.arguments(), report.missingOptions);
     if (ranking.size() > 1)
       search["reason"] =
           "the second is " + explainLoss(*ranking[0], *ranking[1]);

@@ -27,6 +27,9 @@ struct SearchReport {
   std::vector<TriedLayout> tried; // compiled and simulated
   double seconds = 0;             // that it took
   bool isComplete = false;        // every layout was tried
+  /// The options, besides those given and a layout's, with which `zc compile`
+  /// makes its program: "--target cuda".
+  std::string missingOptions;
 
   /// Those that fit, the quickest first.
   std::vector<const TriedLayout *> ranking() const;

@@ -21,12 +21,8 @@ struct ConvolutionSpec {
   std::vector<int64_t> strides, dilations, padsLow, padsHigh;
   int64_t groups = 1;
   /// Whether Winograd's way may be taken where it is quicker: it rounds in
-<<<<<<< HEAD
-  /// another order (kernels/Calls/Division/WinogradBlocks.h). GPUs do not ask.
-=======
   /// another order (kernels/Calls/Division/WinogradBlocks.h). GPUs ignore
   /// it.
->>>>>>> 9421d558adec04c09f76f2784f11e89b50886b98
   bool winograd = false;
 };
 

@@ -117,8 +117,7 @@ Overlap::Overlap(func::FuncOp program, int64_t prefetch)
 }
 
 static double estimateCollectiveSeconds(FusedOp op) {
-  return getTarget(op).collectiveSeconds(
-      cast<dist::CollectiveOpInterface>(op.getBody().front().front()));
+  return getTarget(op).collectiveSeconds(&op.getBody().front().front());
 }
 
 void Overlap::addNode(FusedOp op) {

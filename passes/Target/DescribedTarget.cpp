@@ -5,10 +5,10 @@ using namespace mlir;
 
 namespace zc {
 
-MachineRates readRates(sched::MachineAttr machine) {
+MachineRates readRates(sched::MachineAttr machine, const MachineRates &usual) {
   return {machine.getFlops().getValueAsDouble(),
           machine.getBytes().getValueAsDouble(),
-          /*copy=*/{0, machine.getCopy().getValueAsDouble()},
+          /*copy=*/{usual.copy.seconds, machine.getCopy().getValueAsDouble()},
           machine.getLaunch().getValueAsDouble()};
 }
 

@@ -11,8 +11,9 @@
 
 namespace zc {
 
-/// The rates and the links of `#sched.machine`.
-MachineRates readRates(sched::MachineAttr machine);
+/// The rates of `#sched.machine`; what it does not say is as `usual` has it.
+MachineRates readRates(sched::MachineAttr machine, const MachineRates &usual);
+/// Its links, innermost first.
 llvm::SmallVector<MachineLink> readLinks(sched::MachineAttr machine);
 
 /// `Device` is a Target of that kind of device.
@@ -20,20 +21,17 @@ template <typename Device> class DescribedTarget : public Device {
 public:
   DescribedTarget(sched::TargetAttr description, const TargetServices &services)
       : Device(description, services),
-        machineRates(readRates(description.getMachine())),
+        machineRates(readRates(description.getMachine(), Device::rates())),
         machineLinks(readLinks(description.getMachine())) {}
 
   const MachineRates &rates() const override { return machineRates; }
   llvm::ArrayRef<MachineLink> links() const override { return machineLinks; }
 
-  double collectiveSeconds(dist::CollectiveOpInterface op) const override {
-    if (!this->services.collectiveTime)
-      return Device::collectiveSeconds(op);
-    llvm::SmallVector<llvm::StringRef> axes;
-    llvm::append_range(
-        axes, op.getAxes().template getAsValueRange<mlir::StringAttr>());
-    return this->services.collectiveTime(this->description.getMachine(), op,
-                                         this->devicesOf(axes));
+  double collectiveSeconds(mlir::Operation *op) const override {
+    return this->services.collectiveTime
+               ? this->services.collectiveTime(this->description.getMachine(),
+                                               op, this->devicesOf(op))
+               : Device::collectiveSeconds(op);
   }
 
 private:

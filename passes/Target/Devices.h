@@ -1,8 +1,9 @@
 //===- Devices.h - the kinds of devices that zc compiles for ----*- C++ -*-===//
 //
-// All that is known of a device by its name, `--target` and
-// `#sched.target<device>`, before there is a module: one row each. A further
-// device is a further row, a Target and its name in dialects/Sched.
+// The table of devices, by the names that `--target` and
+// `#sched.target<device>` have for them: one row each, which may be asked
+// before there is a module. A further device is a further row, a Target and its
+// name in dialects/Sched.
 //
 //===----------------------------------------------------------------------===//
 #ifndef ZC_PASSES_TARGET_DEVICES_H
@@ -49,7 +50,7 @@ struct DeviceKind {
                                         const TargetServices &);
 };
 
-/// All of them; the first is the default.
+/// Every kind of device, the default first.
 llvm::ArrayRef<DeviceKind> getDeviceKinds();
 
 /// The device of that name, or null.

@@ -1,6 +1,7 @@
 //===- Target.cpp ---------------------------------------------------------===//
 #include "passes/Target/Target.h"
 
+#include "dialects/Dist/DistDialect.h"
 #include "dialects/Sched/SchedDialect.h"
 #include "mlir/IR/DialectInterface.h"
 #include "passes/Target/Cpu/CpuTarget.h"
@@ -24,16 +25,15 @@ Target::Target(sched::TargetAttr description, const TargetServices &services)
   libraries = std::move(*parsed);
 }
 
-SmallVector<int64_t> Target::devicesOf(ArrayRef<StringRef> axes) const {
+/// The devices of the first rank and of those that differ from it along the
+/// axes that `isAlong` picks, ascending: a further axis is an outer one.
+static SmallVector<int64_t> listDevices(sched::MachineAttr machine,
+                                        function_ref<bool(StringRef)> isAlong) {
   SmallVector<int64_t> devices = {0};
-  sched::MachineAttr machine = description.getMachine();
-  if (!machine || !machine.getAxes())
-    return devices;
   int64_t stride = 1;
   for (size_t i = machine.getAxes().size(); i-- > 0;) {
-    auto name = cast<StringAttr>(machine.getAxes()[i]);
     const int64_t size = machine.getSizes()[i];
-    if (llvm::is_contained(axes, name.getValue())) {
+    if (isAlong(cast<StringAttr>(machine.getAxes()[i]).getValue())) {
       const SmallVector<int64_t> inner = devices;
       for (int64_t place = 1; place < size; ++place)
         for (int64_t each : inner)
@@ -44,22 +44,73 @@ SmallVector<int64_t> Target::devicesOf(ArrayRef<StringRef> axes) const {
   return devices;
 }
 
-LinkRates Target::linkOf(ArrayRef<StringRef> axes) const {
-  const int64_t last = devicesOf(axes).back();
-  auto joins = [&](const MachineLink &link) { return last < link.ranks; };
-  const auto *found = llvm::find_if(links(), joins);
-  return found == links().end() ? links().back().rates : found->rates;
+static SmallVector<int64_t> pickHolders(ArrayRef<int64_t> group,
+                                        ArrayRef<int64_t> holders) {
+  if (holders.empty())
+    return SmallVector<int64_t>(group);
+  SmallVector<int64_t> held;
+  for (int64_t each : holders)
+    if (size_t(each) < group.size())
+      held.push_back(group[each]);
+  llvm::sort(held);
+  return held;
 }
 
-double Target::collectiveSeconds(dist::CollectiveOpInterface op) const {
+/// The innermost of the links that joins devices `first` to `last`.
+static size_t findLevel(ArrayRef<MachineLink> links, int64_t first,
+                        int64_t last) {
+  for (size_t level = 0; level + 1 < links.size(); ++level)
+    if (first / links[level].ranks == last / links[level].ranks)
+      return level;
+  return links.size() - 1;
+}
+
+SmallVector<int64_t> Target::devicesOf(ArrayRef<StringRef> axes,
+                                       ArrayRef<int64_t> holders) const {
+  sched::MachineAttr machine = description.getMachine();
+  if (!machine || !machine.getAxes())
+    return {0};
+  auto isAlong = [&](StringRef axis) { return llvm::is_contained(axes, axis); };
+  auto isBeside = [&](StringRef axis) { return !isAlong(axis); };
+  SmallVector<int64_t> group =
+      pickHolders(listDevices(machine, isAlong), holders);
+  auto levelOf = [&](int64_t begin) {
+    return findLevel(links(), begin + group.front(), begin + group.back());
+  };
+  const SmallVector<int64_t> begins = listDevices(machine, isBeside);
+  const int64_t worst = *llvm::max_element(
+      begins, [&](int64_t a, int64_t b) { return levelOf(a) < levelOf(b); });
+  for (int64_t &each : group)
+    each += worst;
+  return group;
+}
+
+SmallVector<int64_t> Target::devicesOf(Operation *collective) const {
   SmallVector<StringRef> axes;
-  llvm::append_range(axes, op.getAxes().getAsValueRange<StringAttr>());
-  const LinkRates link = linkOf(axes);
+  llvm::append_range(axes, cast<dist::CollectiveOpInterface>(collective)
+                               .getAxes()
+                               .getAsValueRange<StringAttr>());
+  auto holders = collective->getAttrOfType<DenseI64ArrayAttr>("holders");
+  return devicesOf(axes, holders ? holders.asArrayRef() : ArrayRef<int64_t>());
+}
+
+LinkRates Target::linkOf(ArrayRef<StringRef> axes) const {
+  const SmallVector<int64_t> devices = devicesOf(axes);
+  return links()[findLevel(links(), devices.front(), devices.back())].rates;
+}
+
+double Target::collectiveSeconds(Operation *op) const {
+  const SmallVector<int64_t> devices = devicesOf(op);
+  const LinkRates &link =
+      links()[findLevel(links(), devices.front(), devices.back())].rates;
+  auto sizeOf = [](Value each) {
+    return sched::getByteSize(cast<ShapedType>(each.getType()));
+  };
   int64_t bytes = 0;
   for (Value each : op->getOperands())
-    bytes += sched::getByteSize(cast<ShapedType>(each.getType()));
+    bytes += sizeOf(each);
   for (Value each : op->getResults())
-    bytes += sched::getByteSize(cast<ShapedType>(each.getType()));
+    bytes += sizeOf(each);
   return link.seconds + double(bytes) / link.bytes;
 }
 

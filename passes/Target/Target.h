@@ -9,7 +9,6 @@
 #ifndef ZC_PASSES_TARGET_TARGET_H
 #define ZC_PASSES_TARGET_TARGET_H
 
-#include "dialects/Dist/DistDialect.h"
 #include "dialects/Sched/TargetAttr.h"
 #include "passes/Target/Devices.h"
 #include "passes/Target/Libraries.h"
@@ -24,13 +23,13 @@ namespace zc {
 using WorkspaceBound = std::function<uint64_t(
     const DeviceKind &device, mlir::Operation *op, int64_t threads)>;
 
-/// Seconds of a collective on a described machine, with no other transfer
-/// beside it, by the way that is quickest of those the machine has, or by the
-/// one that the module names. `devices` are those of the group, as the machine
-/// numbers them.
-using CollectiveTime = std::function<double(sched::MachineAttr machine,
-                                            dist::CollectiveOpInterface op,
-                                            llvm::ArrayRef<int64_t> devices)>;
+/// Seconds of a collective of the dist dialect on a described machine, with no
+/// other transfer beside it, by the way that is quickest of those the machine
+/// has, or by the one that the module names. `devices` are those of the group,
+/// as the machine numbers them.
+using CollectiveTime =
+    std::function<double(sched::MachineAttr machine, mlir::Operation *op,
+                         llvm::ArrayRef<int64_t> devices)>;
 
 /// Libraries, and algorithms of collectives, which are known outside of
 /// passes/. Without a bound it is 0; without a time of collectives it is that
@@ -83,12 +82,14 @@ public:
   virtual llvm::ArrayRef<MachineLink> links() const = 0;
 
   /// The link of ranks that differ along these axes of the mesh: the innermost
-  /// one that joins all ranks of such a group.
+  /// one that joins all ranks of each such group. Neighbours along an axis may
+  /// have a quicker one.
   LinkRates linkOf(llvm::ArrayRef<llvm::StringRef> axes) const;
 
-  /// Seconds of a collective of local tensors, with no other transfer beside
-  /// it: by default those of one message, of all that a rank reads and writes.
-  virtual double collectiveSeconds(dist::CollectiveOpInterface op) const;
+  /// Seconds of a collective of the dist dialect, of local tensors, with no
+  /// other transfer beside it: by default those of one message, of all that a
+  /// rank reads and writes.
+  virtual double collectiveSeconds(mlir::Operation *op) const;
 
   /// Bytes of scratch memory that libraries need at most for an op.
   uint64_t workspaceBound(mlir::Operation *op) const {
@@ -100,10 +101,15 @@ public:
 protected:
   Target(sched::TargetAttr description, const TargetServices &services);
 
-  /// The devices of the first rank and of those that differ from it along
-  /// `axes`, ascending.
+  /// The devices of a group of ranks that differ along `axes`, ascending: of
+  /// the groups one that the outermost links join. `holders`: the places in the
+  /// group of those that take part; empty: all do.
   llvm::SmallVector<int64_t>
-  devicesOf(llvm::ArrayRef<llvm::StringRef> axes) const;
+  devicesOf(llvm::ArrayRef<llvm::StringRef> axes,
+            llvm::ArrayRef<int64_t> holders = {}) const;
+
+  /// The devices that take part in a collective.
+  llvm::SmallVector<int64_t> devicesOf(mlir::Operation *collective) const;
 
   sched::TargetAttr description;
   TargetServices services;

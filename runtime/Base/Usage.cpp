@@ -136,11 +136,13 @@ const std::vector<CommandOptions> kAllOptions = {
     {"inspect",
      {"--comm", "--html", "--json", "--memory", "--ops", "--schedule",
       "--sharding"}},
-    {"plan", {"--calibrate",    "--chakra",     "--cluster",   "--collectives",
-              "--device-hours", "--html",       "--json",      "--max-model",
-              "--parameters",   "--placement",  "--quick",     "--ranks",
-              "--search",       "--servers",    "--straggler", "--sync",
-              "--table",        "--time-limit", "--timeline",  "--tokens"}}};
+    {"plan",
+     {"--calibrate",    "--chakra",      "--cluster",    "--collectives",
+      "--device-hours", "--for-cluster", "--html",       "--json",
+      "--max-model",    "--parameters",  "--placement",  "--quick",
+      "--ranks",        "--search",      "--servers",    "--straggler",
+      "--sync",         "--table",       "--time-limit", "--timeline",
+      "--tokens"}}};
 
 /// How many letters must be put in, left out, replaced or changed with their
 /// neighbours.

@@ -142,6 +142,82 @@ class Compilations(ZcTest):
         self.assertRegex(options["cluster"],
                          'machine<name = "mine", flops = 1.0+e\\+10')
 
+    def plan(self, model, *options):
+        """A plan, and the simulated step as a trace."""
+        trace = self.folder / "trace.json"
+        plan = json.loads(self.zc("plan", model, *options, "--timeline", trace,
+                                  "--json"))["plan"]
+        return plan, trace.read_text()
+
+    def test_plan_is_of_what_compile_makes(self):
+        """With the options that a plan prints, zc compile makes the very
+        program that was planned: its peak, its bytes, its order."""
+        slow = self.describe("slow", 1e-3, 1e6)
+        gpt = Fixture("gpt")
+        given = [*gpt.compile_options("adamw"), "--mesh", "dp=4", "--zero", "3"]
+        traces = {}
+        for flag in ((), ("--for-cluster",)):
+            with self.subTest(flag=flag):
+                plan, traces[flag] = self.plan(gpt.model, *given, *flag,
+                                               "--cluster", slow)
+                missing = plan.pop("compile_options")
+                self.assertEqual(missing, f"--cluster {slow}" if flag else "")
+                artifact = self.folder / "a.zca"
+                self.zc("compile", gpt.model, *given, *missing.split(), "-o",
+                        artifact)
+                made, trace = self.plan(artifact, "--cluster", slow)
+                self.assertEqual(made.pop("compile_options"), "")
+                self.assertEqual(made, plan)
+                self.assertEqual(trace, traces[flag])
+        self.assertNotEqual(*traces.values())
+
+    def test_search_says_what_compile_needs(self):
+        gpu = self.describe("gpus", 1e-4, 1e8, target="cuda")
+        gpt = Fixture("gpt")
+        given = gpt.compile_options("adamw")
+        for flag, expected in ((), "--target cuda"), (
+                ("--for-cluster",), f"--cluster {gpu}"):
+            with self.subTest(flag=flag):
+                search = ["plan", gpt.model, *given, *flag, "--search",
+                          "--mesh", "dp=2", "--zero", "3", "--accumulate", "1",
+                          "--cluster", gpu]
+                winner = json.loads(self.zc(*search, "--json"))["search"][
+                    "winner"]
+                self.assertEqual(winner["compile_options"],
+                                 f"{winner['options']} {expected}")
+                self.assertIn(f"the given ones and {expected})",
+                              self.zc(*search))
+                artifact = self.folder / "a.zca"
+                self.zc("compile", gpt.model, *given,
+                        *winner["compile_options"].split(), "--cubins", "none",
+                        "-o", artifact)
+                made, _ = self.plan(artifact, "--cluster", gpu)
+                self.assertEqual(made["step_s"], winner["step_s"])
+                self.assertEqual(made["memory"]["peak"], winner["memory"])
+
+    def test_ranks_of_a_compilation_have_no_placement(self):
+        gpt = Fixture("gpt")
+        self.fails(2, ["--for-cluster: ranks stand as they are numbered"],
+                   "plan", gpt.model, *gpt.compile_options("adamw"), "--mesh",
+                   "dp=2", "--placement", "dp", "--for-cluster", "--cluster",
+                   "ideal")
+        self.fails(2, ["--for-cluster: belongs to a model"], "plan",
+                   "--collectives", "--for-cluster", "--cluster", "ideal")
+
+    def test_each_mesh_is_described(self):
+        """An artifact for two meshes has each mesh's program unchanged."""
+        slow = self.describe("slow", 1e-3, 1e6)
+        gpt = Fixture("gpt")
+        given = [gpt.model, *gpt.compile_options("adamw"), "--zero", "3",
+                 "--cluster", slow]
+        both = self.folder / "both.zca"
+        self.zc("compile", *given, "--mesh", "dp=4", "--mesh", "dp=2", "-o",
+                both)
+        alone = self.folder / "alone.zca"
+        self.zc("compile", *given, "--mesh", "dp=4", "-o", alone)
+        self.assertEqual(self.plan(both, "--cluster", slow),
+                         self.plan(alone, "--cluster", slow))
+
     def test_devices_are_the_clusters(self):
         gpu = self.describe("gpus", 1e-6, 1e9, target="cuda")
         self.assertIn("gpu", self.order("--cluster", gpu).lower())

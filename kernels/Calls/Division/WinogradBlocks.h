@@ -14,12 +14,9 @@ constexpr int64_t kWinogradPanel = 64;
 constexpr int64_t kWinogradSum = 16;
 /// Rows of a panel that a task transforms at a time.
 constexpr int64_t kWinogradRows = 32;
-<<<<<<< HEAD
-=======
 /// Bytes of scratch memory that a call takes at most, however many threads
 /// there are.
 constexpr uint64_t kWinogradMostBytes = 32 << 20;
->>>>>>> 9421d558adec04c09f76f2784f11e89b50886b98
 
 /// Floats from one tile to the next, or from one frequency to the next: what
 /// lies a power of two apart would fall into few sets of a cache.
@@ -90,11 +87,7 @@ WinogradBlocks divideWinograd(const ConvolutionSpec &spec, int threads);
 bool mayWinograd(const ConvolutionSpec &spec);
 
 /// Whether it can, and its error then stays within 4 times that of direct
-<<<<<<< HEAD
-/// float32 sums: sums of few terms are too exact.
-=======
 /// float32 sums: those of few terms err so little that Winograd's err more.
->>>>>>> 9421d558adec04c09f76f2784f11e89b50886b98
 bool isAccurateByWinograd(const ConvolutionSpec &spec);
 
 /// Whether it is also quicker than the library's vectors: a rule of
@@ -102,13 +95,9 @@ bool isAccurateByWinograd(const ConvolutionSpec &spec);
 bool winogradIsQuicker(const ConvolutionSpec &spec);
 
 /// Bytes of scratch memory that are enough for every number of threads up to
-<<<<<<< HEAD
-/// `threads`.
-=======
 /// `threads`; at most kWinogradMostBytes: a number that needs more is left out,
 /// and the call then runs on fewer. 0 where a single thread needs more, as it
 /// does with more than 3500 channels.
->>>>>>> 9421d558adec04c09f76f2784f11e89b50886b98
 uint64_t winogradWorkspace(const ConvolutionSpec &spec, int threads);
 
 } // namespace zc::kernels

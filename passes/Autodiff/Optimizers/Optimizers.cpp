@@ -16,15 +16,20 @@ makeOneBitAdam(const BuildOptimizerStepPassOptions &given) {
 }
 
 ArrayRef<OptimizerKind> getOptimizers() {
-  // Name, elementwise, rows; momentum, Nesterov, betas; weight decay.
+  constexpr bool kElementwise = true, kRows = true, kMomentum = true,
+                 kNesterov = true, kBetas = true;
   static constexpr OptimizerKind kOptimizers[] = {
-      {"sgd", true, false, true, true, false, 0, makeSgd},
-      {"adam", true, false, false, false, true, 0, makeAdam},
-      {"adamw", true, false, false, false, true, 0.01, makeAdamW},
-      {"adafactor", false, true, false, false, false, 0, makeAdafactor},
-      {"sm3", false, true, true, false, false, 0, makeSm3},
+      {"sgd", kElementwise, !kRows, kMomentum, kNesterov, !kBetas, 0, makeSgd},
+      {"adam", kElementwise, !kRows, !kMomentum, !kNesterov, kBetas, 0,
+       makeAdam},
+      {"adamw", kElementwise, !kRows, !kMomentum, !kNesterov, kBetas, 0.01,
+       makeAdamW},
+      {"adafactor", !kElementwise, kRows, !kMomentum, !kNesterov, !kBetas, 0,
+       makeAdafactor},
+      {"sm3", !kElementwise, kRows, kMomentum, !kNesterov, !kBetas, 0, makeSm3},
       // Its signs are of whole rows.
-      {"onebit-adam", false, false, false, false, true, 0, makeOneBitAdam}};
+      {"onebit-adam", !kElementwise, !kRows, !kMomentum, !kNesterov, kBetas, 0,
+       makeOneBitAdam}};
   return kOptimizers;
 }
 

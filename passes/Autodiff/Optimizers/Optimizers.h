@@ -1,7 +1,7 @@
 //===- Optimizers.h - all update rules --------------------------*- C++ -*-===//
 //
-// All that is known of an optimizer by the name that `--optimizer` has for it:
-// one row each. A further optimizer is a further row and its rule.
+// The table of optimizers, by the names that `--optimizer` has for them: one
+// row each. A further optimizer is a further row and its rule.
 //
 //===----------------------------------------------------------------------===//
 #ifndef ZC_PASSES_AUTODIFF_OPTIMIZERS_OPTIMIZERS_H
@@ -37,10 +37,10 @@ struct OptimizerKind {
 /// In the order in which help lists them.
 llvm::ArrayRef<OptimizerKind> getOptimizers();
 
-/// Null: none is called so.
+/// The rule of that name, or null.
 const OptimizerKind *findOptimizer(llvm::StringRef name);
 
-/// One that --optimizer accepts.
+/// The rule of a name that --optimizer accepts.
 const OptimizerKind &getOptimizer(llvm::StringRef name);
 
 } // namespace zc

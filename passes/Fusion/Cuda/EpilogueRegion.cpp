@@ -85,9 +85,8 @@ FusedOp findRelu(Value value) {
   while (auto reshape = value.getDefiningOp<ReshapeOp>())
     value = reshape.getInput();
   auto region = value.getDefiningOp<FusedOp>();
-  DictionaryAttr epilogue =
-      region ? region->getAttrOfType<DictionaryAttr>(kEpilogueAttr)
-             : DictionaryAttr();
+  auto epilogue = region ? region->getAttrOfType<DictionaryAttr>(kEpilogueAttr)
+                         : DictionaryAttr();
   bool keeps = epilogue && value == region.getResult(0) &&
                !epilogue.contains(kSumsKey) &&
                epilogue.get(kActivationKey) ==

@@ -10,7 +10,7 @@ namespace zc::cuda {
 /// The calls, as `--libraries` names them.
 llvm::ArrayRef<LibraryName> getLibraryNames();
 
-// Those that passes ask for by name.
+// Passes ask for these library calls by name.
 /// A product with an epilogue in cuBLASLt.
 inline constexpr llvm::StringLiteral kEpilogue = "cublaslt.epilogue";
 /// Sums over tokens with a product, in that epilogue. On an H200 the library

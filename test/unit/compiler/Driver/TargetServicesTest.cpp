@@ -3,6 +3,7 @@
 #include "compiler/Driver/TargetServices.h"
 
 #include "compiler/Driver/Registration.h"
+#include "dialects/Dist/DistDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
 #include "gtest/gtest.h"

@@ -71,10 +71,11 @@ TEST_F(ExchangeCostTest, BlocksHideTurnsOfLongSequences) {
   Operation *op = parse(1 << 16, 8);
   ASSERT_TRUE(op);
   const MachineRates &rates = getTarget(op).rates();
+  const LinkRates link = getTarget(op).links().front().rates;
   const double part = double(1 << 16) * 8 * 64 / 4, turns = 3;
   EXPECT_DOUBLE_EQ(estimateExchange(op, {4}).ring,
                    turns * 12 * 4 * part / rates.bytes +
-                       2 * (rates.link.seconds + 4 * part / rates.link.bytes));
+                       2 * (link.seconds + 4 * part / link.bytes));
   EXPECT_FALSE(prefersHeads(op, {4}));
 }
 

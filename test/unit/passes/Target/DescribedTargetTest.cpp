@@ -15,10 +15,12 @@ namespace {
 class DescribedTargetTest : public test::Parsed {
 protected:
   /// A program with one sum over `axis`, for a machine whose ranks have the
-  /// axes, with the times of collectives that `time` says.
+  /// axes, with the times of collectives that `time` says and further
+  /// attributes of the sum.
   dist::CollectiveOpInterface parseSum(const std::string &axis,
                                        const std::string &axes,
-                                       CollectiveTime time = {}) {
+                                       CollectiveTime time = {},
+                                       const std::string &attributes = "") {
     DialectRegistry registry;
     registerTargets(registry, {{}, std::move(time)});
     own.appendDialectRegistry(registry);
@@ -35,8 +37,8 @@ protected:
             axes + R"(>>} {
           func.func @step(%x: tensor<1000xf32>) -> tensor<1000xf32> {
             %0 = dist.all_reduce %x {axes = [")" +
-            axis +
-            R"("], traffic = "gradients"} : (tensor<1000xf32>) -> tensor<1000xf32>
+            axis + R"("], )" + attributes +
+            R"(traffic = "gradients"} : (tensor<1000xf32>) -> tensor<1000xf32>
             return %0 : tensor<1000xf32>
           }
         })",
@@ -86,7 +88,7 @@ TEST_F(DescribedTargetTest, AxesLieAsTheMachineHasThem) {
 
 TEST_F(DescribedTargetTest, CollectivesAreTimedByGroup) {
   SmallVector<int64_t> asked;
-  auto time = [&](sched::MachineAttr machine, dist::CollectiveOpInterface,
+  auto time = [&](sched::MachineAttr machine, Operation *,
                   ArrayRef<int64_t> devices) {
     asked.assign(devices.begin(), devices.end());
     return machine.getName() == "nodes" ? 0.5 : 0;
@@ -94,6 +96,30 @@ TEST_F(DescribedTargetTest, CollectivesAreTimedByGroup) {
   dist::CollectiveOpInterface sum = parseSum("dp", kTpInside, time);
   EXPECT_EQ(getTarget(sum).collectiveSeconds(sum), 0.5);
   EXPECT_EQ(asked, (SmallVector<int64_t>{0, 2, 4, 6}));
+}
+
+TEST_F(DescribedTargetTest, TheGroupFurthestApartCounts) {
+  // Three along dp: devices 0 to 2 lie on one node, 3 to 5 on two.
+  dist::CollectiveOpInterface sum =
+      parseSum("dp", R"(, axes = ["pp", "dp"], sizes = array<i64: 2, 3>)");
+  EXPECT_EQ(getTarget(sum).linkOf({"dp"}).bytes, 1e9);
+  EXPECT_DOUBLE_EQ(getTarget(sum).collectiveSeconds(sum), 1e-5 + 8000 / 1e9);
+}
+
+TEST_F(DescribedTargetTest, OnlyHoldersTakePart) {
+  // Stages 0 and 1 of eight stand on one node, 0 and 5 on two.
+  constexpr char kStages[] = R"(, axes = ["dp"], sizes = array<i64: 8>)";
+  dist::CollectiveOpInterface near =
+      parseSum("dp", kStages, {}, "holders = array<i64: 0, 1>, ");
+  EXPECT_DOUBLE_EQ(getTarget(near).collectiveSeconds(near), 1e-6 + 8000 / 1e11);
+  dist::CollectiveOpInterface far =
+      parseSum("dp", kStages, {}, "holders = array<i64: 0, 5>, ");
+  EXPECT_DOUBLE_EQ(getTarget(far).collectiveSeconds(far), 1e-5 + 8000 / 1e9);
+}
+
+TEST_F(DescribedTargetTest, CopiesHaveTheDevicesLatency) {
+  dist::CollectiveOpInterface sum = parseSum("tp", kTpInside);
+  EXPECT_EQ(getTarget(sum).rates().copy.seconds, 1e-5);
 }
 
 TEST_F(DescribedTargetTest, WithoutTimesACollectiveIsOneMessage) {
