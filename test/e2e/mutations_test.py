@@ -112,7 +112,8 @@ def stale_state(text):
 
 
 def lost_copies(text):
-    """A step no longer returns a copy of 16 bits, as if nobody read it."""
+    """Yields the result of a copy of 16 bits, and the text in which a step no
+    longer returns it, as if nobody read it."""
     for begin, end in programs(text):
         program = text[begin:end]
         final = re.search(r"    return ((?:%\w+(?:#\d+)?(?:, )?)+) : (.*)",
@@ -126,7 +127,7 @@ def lost_copies(text):
                 continue
             def left(items):
                 return ", ".join(items[:index] + items[index + 1:])
-            yield text[:begin] + program.replace(
+            yield result, text[:begin] + program.replace(
                 ", ".join(results), left(results)).replace(
                     f"    return {final[1]} : {', '.join(types)}",
                     f"    return {left(values)} : {left(types)}") + text[end:]
@@ -159,6 +160,22 @@ def swapped_reads(text):
                     program[body:]) + text[end:])
 
 
+def wrong_begin(text):
+    """What moments begin with; numbers of no dims are the run's to set."""
+    for program in re.finditer(r"func\.func @init\(.*?\n  }", text, re.S):
+        for match in re.compile(
+                r"(?<=train\.constant dense<)0\.0\S*(?=> : tensor<\d)"
+        ).finditer(text, *program.span()):
+            yield replaced(text, match, "5.000000e-01")
+
+
+def wrong_version(text):
+    """A stage reads weights one step older or newer than it should."""
+    for match in re.finditer(r"(?<=train\.delay = )\d+", text):
+        for delay in (int(match[0]) - 1, int(match[0]) + 1):
+            yield replaced(text, match, str(delay))
+
+
 KINDS = {
     "a reduction is dropped": lambda text: dropped(text, "all_reduce"),
     "an exchange is dropped": lambda text: dropped(text, "all_to_all"),
@@ -168,6 +185,8 @@ KINDS = {
     "old weights are returned": stale_state,
     "a factor is twice as large": wrong_scale,
     "states change places in what is read": swapped_reads,
+    "a state begins with another value": wrong_begin,
+    "another version is read": wrong_version,
 }
 
 
@@ -177,7 +196,7 @@ class Mutations(ZcTest):
         path = self.folder / f"{name}.mlir"
         dims = (["--dim", f"{fixture.reference['symbolic_batch']}=8"]
                 if fixture.reference["symbolic_batch"] else [])
-        eps = [] if "adafactor" in options else ["--eps", "1e-3"]
+        eps = [] if {"adafactor", "sgd"} & {*options} else ["--eps", "1e-3"]
         self.zc("compile", fixture.model, *dims, *LOSS, *options, *eps,
                 "--emit", phase, "-o", path)
         return path
@@ -261,7 +280,8 @@ func.func @step(%x: tensor<4xf32> {{train.input = "x"}}) -> (tensor<4xf32> {{tra
 
     def test_mlp(self):
         self.check_found(self.find_all("mlp", "--zero", "1"), 12,
-                         "a reduction is dropped", "parts change places")
+                         "a reduction is dropped", "parts change places",
+                         "a state begins with another value")
 
     def test_gpt(self):
         self.check_found(self.find_all("gpt", "--zero", "3"), 12,
@@ -285,12 +305,14 @@ func.func @step(%x: tensor<4xf32> {{train.input = "x"}}) -> (tensor<4xf32> {{tra
         self.assertTrue(self.agrees(divided, one, what))
         self.find_copies(divided.read_text(), one, what)
 
-    def find_copies(self, text, one, what):
-        """Copies that are returned as they were given, and that are lost."""
+    def find_copies(self, text, one, what, of=""):
+        """Copies (of weights with such a name) that are returned as they were
+        given, and that are lost."""
         self.assertRegex(text, r'train\.state @\S+ "copy"')
         stale = [mutant for name, mutant in stale_states(text)
-                 if ".bf16" in name]
-        lost = list(lost_copies(text))
+                 if f"{of}.bf16" in name]
+        lost = [mutant for name, mutant in lost_copies(text)
+                if f"{of}.bf16" in name]
         self.assertTrue(lost)
         path = self.folder / "mutant.mlir"
         for number, mutant in enumerate(stale + lost):
@@ -301,6 +323,18 @@ func.func @step(%x: tensor<4xf32> {{train.input = "x"}}) -> (tensor<4xf32> {{tra
                 self.assertEqual(code, 1)
                 self.assertIn("is no copy of the weights", error)
         return len(stale)
+
+    def test_versions(self):
+        """Without flush each stage reads weights that are a step old."""
+        kinds = ("another version is read",)
+        options = ("--optimizer", "sgd", "--schedule", "2bw", "--accumulate",
+                   "2")
+        one = self.emit(Fixture("mlp"), "one", *options)
+        divided = self.emit(Fixture("mlp"), "2bw", "--mesh", "pp=2", *options)
+        what = ("--steps", "4", "--accumulate", "2")
+        self.assertTrue(self.agrees(divided, one, what))
+        self.check_found(self.find_mutations(
+            "2bw", divided.read_text(), one, what, kinds), 4, *kinds)
 
     def test_averages_and_factors(self):
         """A first step multiplies these by 0; one in the midst of a training
@@ -345,29 +379,34 @@ func.func @step(%x: tensor<4xf32> {{train.input = "x"}}) -> ({results}) {{
         self.assertEqual(code, 1)
         self.assertIn("1 more are noise, too many", out)
 
-    def test_copies_in_compressed_steps(self):
-        fixture = Fixture("mlp")
-        options = ("--mesh", MESH["mlp"], "--optimizer", "onebit-adam",
-                   "--precision", "bf16")
+    def compressed(self, fixture, *options):
+        """The program of a step behind 1-bit Adam's warm-up alone, what it is
+        compared with, and how."""
+        options = ("--optimizer", "onebit-adam", *options)
         divided = self.emit(fixture, "compressed", *options)
         plain = self.emit(fixture, "plain", *options, phase="step")
         what = ("--program", "apply.compressed", "--precision", "wide")
         self.assertTrue(self.agrees(divided, plain, what))
-        text = re.sub(r"\n  func\.func @(micro|apply|eval)\(.*?\n  }.*?(?=\n)",
-                      "", divided.read_text(), flags=re.S)
+        return re.sub(r"\n  func\.func @(micro|apply|eval|init)\(.*?\n  }.*?(?=\n)",
+                      "", divided.read_text(), flags=re.S), plain, what
+
+    def test_copies_in_compressed_steps(self):
+        text, plain, what = self.compressed(
+            Fixture("mlp"), "--mesh", MESH["mlp"], "--precision", "bf16")
         self.find_copies(text, plain, what)
+
+    def test_copies_of_blocks(self):
+        """Each rank has its own parts of q, k and v, which one matrix holds."""
+        text, plain, what = self.compressed(
+            Fixture("gpt"), "--mesh", "tp=2", "--precision", "bf16")
+        self.assertIn("dist.blocks", text)
+        self.find_copies(text, plain, what, of="blocks.0.qkv.weight")
 
     def test_compressed_steps(self):
         """1-bit Adam behind its warm-up: signs and scales that are sent."""
-        fixture = Fixture("mlp")
-        options = ("--mesh", MESH["mlp"], "--optimizer", "onebit-adam")
-        divided = self.emit(fixture, "compressed", *options)
-        plain = self.emit(fixture, "plain", *options, phase="step")
-        what = ("--program", "apply.compressed")
-        self.assertTrue(self.agrees(divided, plain, what))
+        text, plain, what = self.compressed(Fixture("mlp"), "--mesh",
+                                            MESH["mlp"])
         # The mutations are of this program alone.
-        text = re.sub(r"\n  func\.func @(micro|apply|eval)\(.*?\n  }.*?(?=\n)",
-                      "", divided.read_text(), flags=re.S)
         self.assertEqual(len(list(programs(text))), 1)
         self.check_found(self.find_mutations("mlp", text, plain, what), 8,
                          "states change places in what is read")
