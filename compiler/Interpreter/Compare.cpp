@@ -185,7 +185,7 @@ static void dropUnknown(ModuleOp module, llvm::StringMap<Tensor> &values) {
     values.erase(name);
 }
 
-/// What a module makes of values by their names; packs them into its units, and
+/// Runs a module with values by their names: packs them into its units, and
 /// takes results out of these.
 static FailureOr<llvm::StringMap<Tensor>> runWithUnits(
     ModuleOp module, llvm::StringMap<Tensor> values,
@@ -400,8 +400,9 @@ static FailureOr<Comparison> compareRuns(Run run, ModuleOp one, ModuleOp other,
   return comparison;
 }
 
-/// What the optimizer begins with, since steps begin with drawn states. Such as
-/// only steps behind a warm-up read have other shapes in a divided program.
+/// Compares the states that the optimizer begins with, since steps begin with
+/// drawn ones. Those that only steps behind a warm-up read are left out: they
+/// have other shapes in a divided program.
 static LogicalResult compareFirst(Interpreter &interpreter, ModuleOp one,
                                   ModuleOp other,
                                   const llvm::StringMap<Tensor> &values,
