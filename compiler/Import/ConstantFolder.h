@@ -38,9 +38,13 @@ HostTensor castTo(const HostTensor &tensor, int32_t dataType);
 
 /// Results of more elements are left to run time.
 constexpr int64_t kMaxFoldedElements = int64_t(1) << 24;
-/// All results together that are no shapes, 2 GiB of memory; what is beyond is
-/// left to run time too.
+/// All results together that are no shapes: as many elements as take 512 MiB,
+/// and some for each of the weights', but no more than take 2 GiB. A small file
+/// does not take the memory of a large one; what is beyond is left to run time
+/// too.
+constexpr int64_t kLeastKeptElements = int64_t(1) << 26;
 constexpr int64_t kMaxKeptElements = int64_t(1) << 28;
+constexpr int64_t kKeptElementsOfEach = 4;
 
 // The operators by family, each in a file of its own.
 using FoldFunction = FoldResults (*)(const FoldRequest &);

@@ -97,7 +97,7 @@ bool GraphImporter::expandContribOperator(const proto::NodeProto &node,
 static proto::NodeProto addDefaults(const proto::OpSchema &schema,
                                     proto::NodeProto call) {
   for (const auto &[name, attribute] : schema.attributes()) {
-    auto isThis = [&](const proto::AttributeProto &given) {
+    auto isThis = [&name = name](const proto::AttributeProto &given) {
       return given.name() == name;
     };
     if (attribute.default_value.has_name() &&

@@ -1,5 +1,6 @@
 #include "compiler/Import/GraphImporter.h"
 
+#include "compiler/Import/ConstantFolder.h"
 #include "compiler/Import/DimBinding.h"
 #include "compiler/Import/ExportWarnings.h"
 #include "compiler/Import/InputBinding.h"
@@ -10,6 +11,7 @@
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringExtras.h"
+#include <algorithm>
 
 using namespace mlir;
 using namespace zc;
@@ -149,6 +151,7 @@ void GraphImporter::importInputs(Scope &scope) {
 }
 
 void GraphImporter::importInitializers(Scope &scope) {
+  room = kLeastKeptElements;
   for (const proto::TensorProto &tensor : file.model.graph().initializer())
     initializerNames.insert(tensor.name());
   for (const proto::TensorProto &tensor : file.model.graph().initializer()) {
@@ -163,8 +166,11 @@ void GraphImporter::importInitializers(Scope &scope) {
     value->stored = &tensor;
     value->foldable =
         !weights.changing.contains(tensor.name()) && !isAbsent(tensor);
-    uint64_t bytes = getElementBytes(tensor.data_type()) *
-                     getNumElements(*getStaticDims(value->type));
+    const int64_t elements = getNumElements(*getStaticDims(value->type));
+    room = std::min(room + kKeptElementsOfEach *
+                               std::clamp<int64_t>(elements, 0, room),
+                    kMaxKeptElements);
+    uint64_t bytes = getElementBytes(tensor.data_type()) * elements;
     if (bytes <= kInlineBytes && !isAbsent(tensor)) {
       auto data = readTensorBytes(file, tensor);
       if (data)

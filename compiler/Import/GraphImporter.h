@@ -236,9 +236,9 @@ private:
   // Operators without lowering: those whose results nothing needs are forgiven.
   llvm::MapVector<mlir::Operation *, Unsupported> unsupportedOps;
   std::map<std::string, Unsupported> unsupported;
-  unsigned numBounds = 0;   // of values that a bounded loop brought
-  bool isTooLong = false;   // more nodes than are walked
-  int64_t keptElements = 0; // of what was computed ahead
+  unsigned numBounds = 0; // of values that a bounded loop brought
+  bool isTooLong = false; // more nodes than are walked
+  int64_t room = 0;       // elements that may yet be computed ahead
   bool foundGradientStop = false, warnedOfMask = false;
   llvm::StringSet<> usedNames; // in any graph; filled when it is asked for
   bool failed = false;

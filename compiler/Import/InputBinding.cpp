@@ -18,10 +18,11 @@ llvm::Error zc::bindInputs(proto::GraphProto &graph,
     if (!stream || !tensor.ParseFromIstream(&stream))
       return llvm::createStringError("cannot read '" + path + "' as a tensor");
     auto *inputs = graph.mutable_input();
-    auto found = std::find_if(inputs->begin(), inputs->end(),
-                              [&](const proto::ValueInfoProto &input) {
-                                return input.name() == name;
-                              });
+    auto found =
+        std::find_if(inputs->begin(), inputs->end(),
+                     [&name = name](const proto::ValueInfoProto &input) {
+                       return input.name() == name;
+                     });
     if (found == inputs->end())
       return llvm::createStringError("no input is named '" + name + "'");
     inputs->erase(found);
@@ -57,8 +58,9 @@ llvm::Error zc::bindInputValues(proto::GraphProto &graph,
                                 const std::map<std::string, double> &values) {
   for (const auto &[name, value] : values) {
     auto *inputs = graph.mutable_input();
-    auto found = llvm::find_if(
-        *inputs, [&](const auto &input) { return input.name() == name; });
+    auto found = llvm::find_if(*inputs, [&name = name](const auto &input) {
+      return input.name() == name;
+    });
     if (found == inputs->end())
       return llvm::createStringError("no input is named '" + name + "'");
     llvm::Expected<proto::TensorProto> tensor = makeNumber(*found, value);

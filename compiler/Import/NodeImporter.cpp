@@ -245,9 +245,9 @@ bool GraphImporter::hasRoom(ArrayRef<HostTensor> results) {
   for (const HostTensor &result : results)
     if (result.getNumStored() > kSmall)
       large += result.getNumStored();
-  if (keptElements + large > kMaxKeptElements)
+  if (large > room)
     return false;
-  keptElements += large;
+  room -= large;
   return true;
 }
 

@@ -80,9 +80,18 @@ private:
   const int64_t share; // of a rank
 };
 
+/// The state that says how this one is divided: a copy's parameter.
+train::StateOp findDescribed(train::StateOp state) {
+  if (!state || state.getKind() != train::kCopy)
+    return state;
+  auto module = state->getParentOfType<ModuleOp>();
+  return module.lookupSymbol<train::StateOp>(*state.getParameter());
+}
+
 /// The blocks of a state. Accumulators say nothing of theirs: they are in the
 /// ranks' order for the interpreter, too.
-std::optional<BlockedDim> findBlocks(train::StateOp state) {
+std::optional<BlockedDim> findBlocks(train::StateOp named) {
+  train::StateOp state = findDescribed(named);
   auto sharding =
       state ? state->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr)
             : dist::ShardingAttr();

@@ -175,7 +175,7 @@ LogicalResult Units::unpack(NamedTensors &values, std::string &error) const {
   };
   for (auto &[name, tensor] : values) {
     const std::string padded = "." + name + ".";
-    auto unit = llvm::find_if(units, [&](const Unit &each) {
+    auto unit = llvm::find_if(units, [&, &name = name](const Unit &each) {
       return StringRef(name).starts_with(each.prefix) &&
              StringRef(padded).contains("." + each.name + ".");
     });

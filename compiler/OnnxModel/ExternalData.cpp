@@ -79,7 +79,8 @@ static bool isExternal(const proto::TensorProto &tensor) {
 }
 
 // The `location` of tensors whose file does not exist. No file has this name.
-static constexpr llvm::StringLiteral kAbsentFile = "\x01absent";
+static constexpr llvm::StringLiteral kAbsentFile = "\x01"
+                                                   "absent";
 
 // The key of zc's own entry.
 static constexpr llvm::StringLiteral kTransposed = "zc.transposed";

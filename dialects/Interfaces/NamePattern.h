@@ -11,7 +11,10 @@ namespace zc {
 /// A regular expression of the user's (ECMAScript's, without back-references),
 /// which is searched in the names of parameters, values and nodes. Both come
 /// from anywhere: a search takes time in proportion to the name's length, and
-/// neither deep brackets nor long names take the stack.
+/// neither deep brackets nor long names take the stack. One that looks ahead,
+/// (?=...) or (?!...), takes the square of that time: it may not look ahead
+/// within what it looks ahead for, and is found in no name of more than 4096
+/// characters.
 class NamePattern {
 public:
   /// Fails where the text is no expression, or is one of those below; the
@@ -21,14 +24,16 @@ public:
   bool isIn(llvm::StringRef name) const;
 
 private:
-  explicit NamePattern(std::regex expression)
-      : expression(std::move(expression)) {}
+  NamePattern(std::regex expression, bool looksAhead)
+      : expression(std::move(expression)), looksAhead(looksAhead) {}
 
   std::regex expression; // with whatever stands before it
+  bool looksAhead;
 };
 
 /// Why an expression, of any kind, is not read: it is longer than 4096
-/// characters, or has brackets nested more than 100 deep. Empty: it is read.
+/// characters, has brackets nested more than 100 deep, or looks ahead within
+/// what it looks ahead for. Empty: it is read.
 std::string whyNotRead(llvm::StringRef expression);
 
 /// The text for a message: of a long one its begin.

@@ -149,6 +149,11 @@ def PropagateShardingPass : Pass<"zc-propagate-sharding", "::mlir::ModuleOp"> {
 
     Nothing is moved: that is `--zc-insert-collectives`.
   }];
+  let options = [
+    Option<"checksTerms", "checks-terms", "bool", "false",
+           "for tests: find anew, wherever it is asked, which values are terms "
+           "of gradients, and fail where what was kept says otherwise">
+  ];
   let dependentDialects = ["::zc::dist::DistDialect"];
 }
 

@@ -26,11 +26,13 @@ namespace {
 /// One program.
 class Propagation {
 public:
-  Propagation(func::FuncOp program, SymbolTable &symbols, dist::MeshAttr mesh)
+  Propagation(func::FuncOp program, SymbolTable &symbols, dist::MeshAttr mesh,
+              bool checksTerms)
       : program(program), block(program.getBody().front()), symbols(symbols),
-        mesh(mesh) {}
+        mesh(mesh), checksTerms(checksTerms) {}
 
-  void run() {
+  /// Fails, with a diagnostic, where a check does.
+  LogicalResult run() {
     repeatHeadsAgain(program);
     separateCheapValues(block);
     readArguments();
@@ -41,6 +43,7 @@ public:
     for (unsigned round = 0; settleReshards() && round < kMaxRounds; ++round)
       bothWays();
     write();
+    return success(!isStale);
   }
 
 private:
@@ -86,6 +89,8 @@ private:
   /// Accumulators whose division follows from what is added to them.
   DenseSet<Value> openAccumulators;
   DenseSet<Value> gradientTerms; // as the program was when last seen forwards
+  const bool checksTerms;        // against terms that are found anew
+  bool isStale = false;          // they were others
 };
 
 } // namespace
@@ -338,7 +343,10 @@ std::optional<StringRef> Propagation::reducedHere(Operation *op, Value result) {
   // A sum that a finer form takes is used where it is whole.
   if (isStatistic(op))
     return StringRef(dist::kStatistics);
-  assert(isUpToDate(program, result, gradientTerms));
+  if (checksTerms && !isUpToDate(program, result, gradientTerms)) {
+    op->emitError("what is kept of gradients' terms is not up to date");
+    isStale = true;
+  }
   // A value of several readers is reduced once, not before each. Gradients are
   // excluded: each is sent with those that it is kept with.
   if (result.use_empty() || result.hasOneUse() ||
@@ -545,6 +553,8 @@ namespace {
 
 struct PropagateSharding
     : public impl::PropagateShardingPassBase<PropagateSharding> {
+  using PropagateShardingPassBase::PropagateShardingPassBase;
+
   void runOnOperation() override {
     dist::MeshAttr mesh = dist::getMesh(getOperation());
     if (!mesh) {
@@ -556,7 +566,8 @@ struct PropagateSharding
       if (failed(checkOps(program)))
         return signalPassFailure();
       // Terms added to accumulators have their layouts by now.
-      Propagation(program, symbols, mesh).run();
+      if (failed(Propagation(program, symbols, mesh, checksTerms).run()))
+        return signalPassFailure();
     }
   }
 

@@ -179,7 +179,7 @@ class Growth(Hostile):
             f" n = Constant <value = float {{{size}}}> ()\n"
             " one = Constant <value = float {1}> ()\n u0 = Identity (z)\n" +
             lines + tail + f" y = f.NoSuchOperator (u{count})\n}}"),
-            most=3 << 30, said=1 << 20)
+            said=1 << 20)
 
 
 class Shapes(Hostile):

@@ -10,165 +10,15 @@ import random
 import re
 import unittest
 
+from seeded_mistakes import KINDS, lost_copies, programs, stale_states
 from zctest import Fixture, ZcTest, run
 
 LOSS = ["--loss", "softmax-cross-entropy"]
 MESH = {"mlp": "dp=2,tp=2", "gpt": "dp=2,tp=2", "llama": "dp=2,sp=2"}
 OF_EACH_KIND = 4
-SLOTS = "exp_avg|momentum_buffer|ema|row_var|col_var|variance"
 DIFFERS = "differs: | are noise, too many"
 DISAGREE = ("holds other elements|gives another|roles hold other values|"
             "is no copy of the weights")
-
-
-def programs(text):
-    """Where @step, or @micro, @apply and @apply.compressed, are in the text."""
-    for match in re.finditer(
-            r"func\.func @(step|micro|apply|apply\.compressed)\(.*?\n  }", text,
-            re.S):
-        yield match.span()
-
-
-def at_lines(text, pattern):
-    """Yields each match of a line's pattern in the training programs."""
-    for begin, end in programs(text):
-        for match in re.compile(pattern, re.M).finditer(text, begin, end):
-            yield match
-
-
-def replaced(text, match, new):
-    return text[:match.start()] + new + text[match.end():]
-
-
-def dropped(text, kind):
-    """A collective that changes no shape is left out."""
-    for match in at_lines(
-            text, rf"^    (%\d+) = dist\.{kind} (%\w+) .*? : \((\S+)\) -> (\S+)( loc.*)?$"):
-        if match[3] == match[4]:
-            begin = match.end()
-            end = text.index("\n  }", begin)
-            body = re.sub(rf"{match[1]}\b", match[2], text[begin:end])
-            yield text[:match.start()] + body.lstrip("\n") + text[end:]
-
-
-def wrong_axis(text):
-    """A collective over the other axis of the same size."""
-    axes = re.search(r"#dist\.mesh<([^>]*)>", text)[1]
-    first, second = (axis.split("=")[0] for axis in axes.split(","))
-    other = {first: second, second: first}
-    for match in at_lines(text, r'(?<=\{axes = \[")(\w+)(?="\])'):
-        yield replaced(text, match, other[match[1]])
-
-
-def wrong_coordinate(text):
-    """A rank takes the part of its number along another axis."""
-    names = sorted(set(re.findall(r"train\.state = @(coordinate\.\w+)", text)))
-    if len(names) == 2:
-        for match in at_lines(text, r"(?<=train\.state = @)coordinate\.\w+"):
-            yield replaced(text, match, names[1 - names.index(match[0])])
-
-
-def swapped_offsets(text):
-    """Two parts of one vector change places."""
-    slices = {}
-    for match in at_lines(
-            text, r"train\.slice (%\w+) \{offsets = (array<i64: [\d, ]+>).*? -> (\S+)"):
-        slices.setdefault((match[1], match[3]), []).append(match)
-    for (_, _), (first, second, *_rest) in (
-            entry for entry in slices.items() if len(entry[1]) > 1):
-        if first[2] == second[2]:
-            continue
-        both = (text[:first.start(2)] + second[2] + text[first.end(2):])
-        shift = len(second[2]) - len(first[2])
-        yield (both[:second.start(2) + shift] + first[2] +
-               both[second.end(2) + shift:])
-
-
-def stale_states(text):
-    """Yields the name of a state, and the text in which a step returns it as
-    it was given."""
-    for begin, end in programs(text):
-        program = text[begin:end]
-        header = program[:program.index("{\n")] if "{\n" in program else program
-        given = {name: argument for argument, name in re.findall(
-            r"(%arg\d+): [^(]*?train\.state = @(\"?[\w.]+\"?)", header)}
-        results = header[header.index(") -> ") + 5:]
-        states = re.findall(r"tensor<[^>]*>(?: \{.*?\})?(?=, tensor|\)| attributes|$)",
-                            results)
-        final = re.search(r"    return ((?:%\w+(?:#\d+)?(?:, )?)+) :", program)
-        values = final[1].split(", ")
-        for index, state in enumerate(states[:len(values)]):
-            name = re.search(r"train\.state = @(\"?[\w.]+\"?)", state)
-            if not name or name[1] not in given or "step" in name[1]:
-                continue
-            mutant = list(values)
-            mutant[index] = given[name[1]]
-            yield name[1], (text[:begin + final.start(1)] +
-                            ", ".join(mutant) + text[begin + final.end(1):])
-
-
-def stale_state(text):
-    return (mutant for _, mutant in stale_states(text))
-
-
-def lost_copies(text):
-    """A step no longer returns a copy of 16 bits, as if nobody read it."""
-    for begin, end in programs(text):
-        program = text[begin:end]
-        final = re.search(r"    return ((?:%\w+(?:#\d+)?(?:, )?)+) : (.*)",
-                          program)
-        header = program[program.index(") -> (") + 6:program.index("{\n")]
-        results = re.findall(r"tensor<[^>]*>(?: \{[^}]*\})?", header)
-        values, types = final[1].split(", "), re.findall(r"tensor<[^>]*>",
-                                                         final[2])
-        for index, result in enumerate(results):
-            if ".bf16" not in result:
-                continue
-            def left(items):
-                return ", ".join(items[:index] + items[index + 1:])
-            yield text[:begin] + program.replace(
-                ", ".join(results), left(results)).replace(
-                    f"    return {final[1]} : {', '.join(types)}",
-                    f"    return {left(values)} : {left(types)}") + text[end:]
-
-
-def wrong_scale(text):
-    """A factor, not what keeps a divisor from 0 and hardly shows."""
-    for match in at_lines(
-            text, r"train\.constant dense<(\d\.\d+(?:[eE][-+]\d+)?)>"):
-        if float(match[1]) > 0.01 and float(match[1]) != 1:
-            yield replaced(text, match, match[0].replace(
-                match[1], f"{2 * float(match[1]):e}"))
-
-
-def swapped_reads(text):
-    """The optimizer reads two of its states in each other's place."""
-    for begin, end in programs(text):
-        program = text[begin:end]
-        body = program.index(" {\n")
-        slots = {}
-        for argument, kind, slot in re.findall(
-                r"(%arg\d+): (tensor<[^>]*>) \{[^}]*train\.state = "
-                rf"@\"?state\.[\w.]*\.({SLOTS})\b", program[:body]):
-            slots.setdefault((kind, slot), []).append(argument)
-        for first, *others in slots.values():
-            for other in others[:2]:
-                swap = {first: other, other: first}
-                yield (text[:begin + body] + re.sub(
-                    r"%arg\d+\b", lambda use: swap.get(use[0], use[0]),
-                    program[body:]) + text[end:])
-
-
-KINDS = {
-    "a reduction is dropped": lambda text: dropped(text, "all_reduce"),
-    "an exchange is dropped": lambda text: dropped(text, "all_to_all"),
-    "a collective over the wrong axis": wrong_axis,
-    "the coordinate of the wrong axis": wrong_coordinate,
-    "parts change places": swapped_offsets,
-    "old weights are returned": stale_state,
-    "a factor is twice as large": wrong_scale,
-    "states change places in what is read": swapped_reads,
-}
 
 
 class Mutations(ZcTest):
@@ -177,7 +27,7 @@ class Mutations(ZcTest):
         path = self.folder / f"{name}.mlir"
         dims = (["--dim", f"{fixture.reference['symbolic_batch']}=8"]
                 if fixture.reference["symbolic_batch"] else [])
-        eps = [] if "adafactor" in options else ["--eps", "1e-3"]
+        eps = [] if {"adafactor", "sgd"} & {*options} else ["--eps", "1e-3"]
         self.zc("compile", fixture.model, *dims, *LOSS, *options, *eps,
                 "--emit", phase, "-o", path)
         return path
@@ -261,7 +111,8 @@ func.func @step(%x: tensor<4xf32> {{train.input = "x"}}) -> (tensor<4xf32> {{tra
 
     def test_mlp(self):
         self.check_found(self.find_all("mlp", "--zero", "1"), 12,
-                         "a reduction is dropped", "parts change places")
+                         "a reduction is dropped", "parts change places",
+                         "a state begins with another value")
 
     def test_gpt(self):
         self.check_found(self.find_all("gpt", "--zero", "3"), 12,
@@ -285,12 +136,14 @@ func.func @step(%x: tensor<4xf32> {{train.input = "x"}}) -> (tensor<4xf32> {{tra
         self.assertTrue(self.agrees(divided, one, what))
         self.find_copies(divided.read_text(), one, what)
 
-    def find_copies(self, text, one, what):
-        """Copies that are returned as they were given, and that are lost."""
+    def find_copies(self, text, one, what, of=""):
+        """Copies (of weights with such a name) that are returned as they were
+        given, and that are lost."""
         self.assertRegex(text, r'train\.state @\S+ "copy"')
         stale = [mutant for name, mutant in stale_states(text)
-                 if ".bf16" in name]
-        lost = list(lost_copies(text))
+                 if f"{of}.bf16" in name]
+        lost = [mutant for name, mutant in lost_copies(text)
+                if f"{of}.bf16" in name]
         self.assertTrue(lost)
         path = self.folder / "mutant.mlir"
         for number, mutant in enumerate(stale + lost):
@@ -301,6 +154,18 @@ func.func @step(%x: tensor<4xf32> {{train.input = "x"}}) -> (tensor<4xf32> {{tra
                 self.assertEqual(code, 1)
                 self.assertIn("is no copy of the weights", error)
         return len(stale)
+
+    def test_versions(self):
+        """Without flush each stage reads weights that are a step old."""
+        kinds = ("another version is read",)
+        options = ("--optimizer", "sgd", "--schedule", "2bw", "--accumulate",
+                   "2")
+        one = self.emit(Fixture("mlp"), "one", *options)
+        divided = self.emit(Fixture("mlp"), "2bw", "--mesh", "pp=2", *options)
+        what = ("--steps", "4", "--accumulate", "2")
+        self.assertTrue(self.agrees(divided, one, what))
+        self.check_found(self.find_mutations(
+            "2bw", divided.read_text(), one, what, kinds), 4, *kinds)
 
     def test_averages_and_factors(self):
         """A first step multiplies these by 0; one in the midst of a training
@@ -345,29 +210,34 @@ func.func @step(%x: tensor<4xf32> {{train.input = "x"}}) -> ({results}) {{
         self.assertEqual(code, 1)
         self.assertIn("1 more are noise, too many", out)
 
-    def test_copies_in_compressed_steps(self):
-        fixture = Fixture("mlp")
-        options = ("--mesh", MESH["mlp"], "--optimizer", "onebit-adam",
-                   "--precision", "bf16")
+    def compressed(self, fixture, *options):
+        """The program of a step behind 1-bit Adam's warm-up alone, what it is
+        compared with, and how."""
+        options = ("--optimizer", "onebit-adam", *options)
         divided = self.emit(fixture, "compressed", *options)
         plain = self.emit(fixture, "plain", *options, phase="step")
         what = ("--program", "apply.compressed", "--precision", "wide")
         self.assertTrue(self.agrees(divided, plain, what))
-        text = re.sub(r"\n  func\.func @(micro|apply|eval)\(.*?\n  }.*?(?=\n)",
-                      "", divided.read_text(), flags=re.S)
+        return re.sub(r"\n  func\.func @(micro|apply|eval|init)\(.*?\n  }.*?(?=\n)",
+                      "", divided.read_text(), flags=re.S), plain, what
+
+    def test_copies_in_compressed_steps(self):
+        text, plain, what = self.compressed(
+            Fixture("mlp"), "--mesh", MESH["mlp"], "--precision", "bf16")
         self.find_copies(text, plain, what)
+
+    def test_copies_of_blocks(self):
+        """Each rank has its own parts of q, k and v, which one matrix holds."""
+        text, plain, what = self.compressed(
+            Fixture("gpt"), "--mesh", "tp=2", "--precision", "bf16")
+        self.assertIn("dist.blocks", text)
+        self.find_copies(text, plain, what, of="blocks.0.qkv.weight")
 
     def test_compressed_steps(self):
         """1-bit Adam behind its warm-up: signs and scales that are sent."""
-        fixture = Fixture("mlp")
-        options = ("--mesh", MESH["mlp"], "--optimizer", "onebit-adam")
-        divided = self.emit(fixture, "compressed", *options)
-        plain = self.emit(fixture, "plain", *options, phase="step")
-        what = ("--program", "apply.compressed")
-        self.assertTrue(self.agrees(divided, plain, what))
+        text, plain, what = self.compressed(Fixture("mlp"), "--mesh",
+                                            MESH["mlp"])
         # The mutations are of this program alone.
-        text = re.sub(r"\n  func\.func @(micro|apply|eval)\(.*?\n  }.*?(?=\n)",
-                      "", divided.read_text(), flags=re.S)
         self.assertEqual(len(list(programs(text))), 1)
         self.check_found(self.find_mutations("mlp", text, plain, what), 8,
                          "states change places in what is read")

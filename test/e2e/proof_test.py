@@ -74,6 +74,18 @@ class CommandLine(ZcTest):
         self.assertGreater(int(line[1]), 60)
         self.assertLess(float(line[2]), 1e-9)
 
+    def test_gradients_of_nothing_but_rounding(self):
+        """A batch norm over few elements leaves such ones, and an accumulator
+        that begins with 0 makes them steps as large as any."""
+        for options in (["dp=2"], ["dp=2", "--zero", "1"]):
+            with self.subTest(options=options):
+                said = self.compile("resnet", "--optimizer", "sm3", "--mesh",
+                                    *options)
+                line = re.search(r"2 ranks train as one does, in all (\d+) "
+                                 r"tensors of 2 steps within (\S+)", said)
+                self.assertTrue(line, said)
+                self.assertLess(float(line[2]), 1e-9)
+
     def test_schedules_without_flush(self):
         """One rank that reads weights as old as each stage's."""
         for options in (["--schedule", "2bw", "--accumulate", "2"],

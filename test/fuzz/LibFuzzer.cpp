@@ -11,12 +11,14 @@
 #include <fstream>
 
 // An allocation beyond this is a finding, as a crash is. Libraries that are not
-// built with AddressSanitizer confuse its look into containers. Most of what
-// readers allocate is small: little of what is freed is kept, which costs as
-// much time as the readers themselves.
+// built with AddressSanitizer confuse its look into containers, and would be
+// given memory that those which are have marked as unused (LLVM's allocators).
+// Most of what readers allocate is small: little of what is freed is kept,
+// which costs as much time as the readers themselves.
 extern "C" const char *__asan_default_options() {
   return "max_allocation_size_mb=1024:detect_leaks=0:quarantine_size_mb=16:"
-         "detect_container_overflow=0:malloc_context_size=8";
+         "detect_container_overflow=0:allow_user_poisoning=0:malloc_context_"
+         "size=8";
 }
 
 namespace zc::fuzz {

@@ -56,6 +56,29 @@ TEST(NamePattern, DeepBracketsAreRefused) {
             std::string::npos);
   EXPECT_TRUE(finds(repeated("(", 100) + "c" + repeated(")", 100), "fc"));
   EXPECT_EQ(refusal(repeated("\\(", 200)), "");
+  // Brackets of a class of characters open and close nothing.
+  EXPECT_EQ(refusal("[" + repeated("(", 200) + "]"), "");
+  EXPECT_NE(refusal(repeated("([)[:alpha:]\\])]", 200) + repeated(")", 200))
+                .find("nested 200 deep"),
+            std::string::npos);
+}
+
+/// Each level multiplies the time by nine: five take 3 s on such a name.
+TEST(NamePattern, LookingAheadWithinWhatIsLookedAheadFor) {
+  std::string nested = "q";
+  for (int level = 0; level < 2; ++level) {
+    EXPECT_EQ(finds(nested, "layers.0.attention.q"), true) << nested;
+    nested = "(?=.*" + nested + ")";
+  }
+  EXPECT_NE(refusal(nested).find("within what it looks ahead for"),
+            std::string::npos);
+  EXPECT_NE(refusal("(?!a(b(?=c)))"), "");
+  EXPECT_EQ(refusal("(?!a)(?=b)"), "");
+  EXPECT_EQ(refusal("(?=[(?=])(?!b)"), "");
+  const std::string name = std::string(4095, 'a') + "q";
+  EXPECT_TRUE(finds("(?=q)q$", name));
+  EXPECT_FALSE(finds("(?=q)q$", name + "q"));
+  EXPECT_TRUE(finds("q$", name + "q"));
 }
 
 TEST(NamePattern, WhatIsNoExpressionIsRefused) {
