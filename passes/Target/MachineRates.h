@@ -19,6 +19,9 @@ struct MachineRates {
   LinkRates copy;       // to and from the second memory
   LinkRates link;       // between two ranks
   double launchSeconds; // one kernel behind another; 0: nothing
+  /// The memory of a device's host, where that updates parameters: an eighth of
+  /// two processors' with 8 channels of DDR5 each, at two thirds.
+  double hostBytes = 5e10;
 };
 
 } // namespace zc
