@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from zctest import FIXTURES, Fixture, ZcTest, latest_step, load_tensors
+from zctest import FIXTURES, Fixture, ZcTest
 
 CLUSTERS = FIXTURES.parents[1] / "tools" / "clusters"
 LOSS = ("--loss", "softmax-cross-entropy")
@@ -278,67 +278,6 @@ class Bytes(RequirementsTest):
         self.assertLess(growth["none"], growth["in_place"])
         self.assertLess(growth["in_place"], growth["apart"])
 
-    def test_copies_of_offloading(self):
-        """K-01: what lies in the second memory is copied there in each step, and
-        back once or, where it is read far apart, twice; what the peak falls by is
-        a part of it."""
-        plain, away = (self.inspect(self.write_large(**SMALL), *options)["memory"]
-                       for options in ((), ("--offload", "activations")))
-        self.assertEqual(plain["copied"], {"away": 0, "back": 0})
-        self.assertLessEqual(away["copied"]["away"], away["copied"]["back"])
-        self.assertLessEqual(away["copied"]["back"],
-                             2 * away["copied"]["away"])
-        self.assertGreaterEqual(away["copied"]["away"], away["offloaded"])
-        self.assertGreaterEqual(away["offloaded"], plain["peak"] - away["peak"])
-
-    def test_copies_hide(self):
-        """K-02: a step that keeps its parameters in the host's memory is as long
-        as one that does not while a layer's copies take no longer than it; where
-        the link is slower, the step waits."""
-        model = self.write_large(**dict(SMALL, width=512, length=256,
-                                        batch=64, vocabulary=1024))
-        cluster = json.loads((CLUSTERS / "h100-dgx.json").read_text())
-        steps = {}
-        for rate in (2e11, 1e10):
-            cluster["host"]["bytes_per_s"] = rate
-            path = self.folder / "c.json"
-            path.write_text(json.dumps(cluster))
-            for offload in ("none", "parameters"):
-                steps[rate, offload] = self.plan(
-                    model, *LOSS, "--cluster", path, "--precision", "bf16",
-                    "--accumulate", 8, "--offload", offload)["step_s"]
-        self.assertEqual(steps[2e11, "none"], steps[1e10, "none"])
-        self.assertLess(steps[2e11, "parameters"],
-                        1.02 * steps[2e11, "none"])
-        self.assertGreater(steps[1e10, "parameters"],
-                           1.2 * steps[1e10, "none"])
-
-    def test_zero_offload(self):
-        """K-03: of 13e9 parameters a GPU keeps the weights in 16 bits, 26 GB;
-        moments and float32 weights are the host's, 12 bytes a parameter, and in
-        a step 2 bytes a parameter go there and 2 come back. A GPU of 80 GB has
-        room for a step."""
-        layers, width, vocabulary = 10, 10240, 25600
-        model = self.write_large(layers=layers, width=width, heads=80,
-                                 length=256, batch=1, vocabulary=vocabulary)
-        weights = 12 * layers * width**2 + 2 * vocabulary * width
-        artifact = self.folder / "a.zca"
-        self.zc("compile", model, *LOSS, "--optimizer", "adamw", "--init",
-                "normal:0.02", "--verify", "off", "--target", "cuda", "--cubins",
-                "none", "--precision", "bf16", "--recompute", "layer",
-                "--offload", "update", "-o", artifact)
-        memory = json.loads(self.zc("inspect", artifact, "--json",
-                                    "--memory"))["memory"]
-        self.assertAlmostEqual(memory["parameters"] / 1e9, 26, delta=1)
-        self.assertLess(memory["persistent"], 2.02 * weights)
-        self.assertLess(memory["peak"], 40e9)
-        # Beside the states gradients and new weights on their way.
-        self.assertGreater(memory["offloaded"], 11.9 * weights)
-        self.assertLess(memory["offloaded"], 16.1 * weights)
-        for way in ("away", "back"):
-            self.assertAlmostEqual(memory["copied"][way] / weights, 2,
-                                   delta=0.02)
-
     def test_partitioned_activations(self):
         """C-25: a rank of 16 keeps 1/16 of a layer's saved activations: 62
         layers of 32 samples, 1024 tokens and 8192 values of 16 bits keep 33 GB,
@@ -365,6 +304,11 @@ class Bytes(RequirementsTest):
         self.assertAlmostEqual((after - before) / layer * ranks / (ranks - 1),
                                1, delta=0.05)
         self.assertLess(after / before, 1.11)
+        # Six all-reduces a layer, forward, again and backward, are the paper's:
+        # less than a tenth of them. Here fewer are sent again.
+        paper = 6 * 2 * layer * (ranks - 1) / ranks
+        self.assertLess((after - before) / paper, 0.1)
+        self.assertLess(after, paper)
 
 
 class Toy(RequirementsTest):
@@ -398,76 +342,6 @@ class Toy(RequirementsTest):
             inner = f"tensor<1x{6 // ranks}xf32>"
             self.assertRegex(program, f"train.matmul .*-> {inner}")
             self.assertRegex(program, r"dist\.all_reduce .*tensor<1x2xf32>")
-
-    @staticmethod
-    def shifted(frames, back=1):
-        """TSM's shift of [videos, frames, channels]: the first eighth comes from
-        the next frame, the second from the last one; back=-1: its gradient."""
-        result, eighth = frames.copy(), frames.shape[2] // 8
-        for first, way in ((0, -back), (eighth, back)):
-            part = np.roll(frames[..., first:first + eighth], way, axis=1)
-            part[:, -1 if way < 0 else 0] = 0
-            result[..., first:first + eighth] = part
-        return result
-
-    def shifting_model(self, videos, frames, channels, weights):
-        """x w shifted, times v; as tools/bench/large_resnet.py writes a shift."""
-        constants, parts, eighth = dict(weights), [], channels // 8
-        nodes = [helper.make_node("MatMul", ["x", "w"], ["a"]),
-                 helper.make_node("Reshape", ["a", "videos"], ["b"])]
-        for i, (begin, end, first, last, pads) in enumerate((
-                (0, eighth, 1, frames, [0] * 4 + [1, 0]),
-                (eighth, 2 * eighth, 0, frames - 1, [0, 1] + [0] * 4),
-                (2 * eighth, channels, 0, frames, [0] * 6))):
-            constants |= {f"begin{i}": np.int64([first, begin]),
-                          f"end{i}": np.int64([last, end]),
-                          f"pads{i}": np.int64(pads)}
-            nodes += [helper.make_node("Slice", ["b", f"begin{i}", f"end{i}",
-                                                 "dims"], [f"s{i}"]),
-                      helper.make_node("Pad", [f"s{i}", f"pads{i}"],
-                                       [f"p{i}"])]
-            parts.append(f"p{i}")
-        constants |= {"dims": np.int64([1, 2]),
-                      "videos": np.int64([-1, frames, channels]),
-                      "images": np.int64([-1, channels])}
-        nodes += [helper.make_node("Concat", parts, ["c"], axis=2),
-                  helper.make_node("Reshape", ["c", "images"], ["d"]),
-                  helper.make_node("MatMul", ["d", "v"], ["y"])]
-        shape = [videos * frames, channels]
-        return self.save(nodes, [("x", shape)], [("y", shape)], constants)
-
-    def test_shifted_frames_train(self):
-        """L-06: gradients pass the shift of channels between frames as NumPy's
-        do, and ranks have whole videos."""
-        videos, frames, channels = 2, 4, 16
-        random = np.random.default_rng(0)
-        x, labels = random.standard_normal((2, videos * frames, channels),
-                                           np.float32)
-        w, v = random.standard_normal((2, channels, channels), np.float32)
-        model = self.shifting_model(videos, frames, channels,
-                                    {"w": w, "v": v})
-        np.savez(self.folder / "d.npz", x=x, labels=labels)
-
-        def shift(images, back=1):
-            return self.shifted(images.reshape(videos, frames, channels),
-                                back).reshape(images.shape)
-        middle = shift(x @ w)
-        error = 2 * (middle @ v - labels) / labels.size
-        expected = {"v": v - middle.T @ error,
-                    "w": w - x.T @ shift(error @ v.T, -1)}
-        for ranks in (1, 2):
-            artifact = self.folder / "tsm.zca"
-            checkpoint = self.folder / f"c{ranks}"
-            mesh = ("--mesh", "dp=2") if ranks > 1 else ()
-            self.zc("compile", model, "-o", artifact, "--loss", "mse",
-                    "--optimizer", "sgd", *mesh)
-            self.zc("run", artifact, "--data", self.folder / "d.npz", "--steps",
-                    1, "--lr", 1, "--no-shuffle", "--checkpoint", checkpoint,
-                    *(("--local-ranks", ranks) if ranks > 1 else ()))
-            found = load_tensors(latest_step(checkpoint))
-            for name, array in expected.items():
-                np.testing.assert_allclose(found[name], array, atol=1e-5,
-                                           err_msg=name)
 
 
 if __name__ == "__main__":
