@@ -78,7 +78,7 @@ ResidentCopies countCopies(const plan::Manifest &manifest) {
   double gradients = 0, wholeGradients = 0;
   for (int i = 0; i < manifest.roles_size(); ++i) {
     const plan::Role &role = manifest.roles(i);
-    const double ranks = ranksOf[size_t(i)];
+    const double ranks = size_t(i) < ranksOf.size() ? ranksOf[size_t(i)] : 0;
     const bool hasCopies = hasKind(role, plan::COPY);
     for (const plan::State &state : role.states())
       if (state.kind() == (hasCopies ? plan::COPY : plan::PARAMETER))

@@ -87,12 +87,26 @@ struct RoundFloat8 : public impl::RoundFloat8PassBase<RoundFloat8> {
         products.push_back(op);
     });
     for (MatmulOp op : products)
-      if (failed(replace(op)))
+      if (failed(checkMark(op)) || failed(replace(op)))
         return signalPassFailure();
     recordMeasured();
   }
 
 private:
+  static LogicalResult checkMark(MatmulOp op) {
+    auto mark = op->getAttrOfType<ArrayAttr>(kFloat8Attr);
+    auto isType = [&](unsigned index) {
+      auto type = dyn_cast<TypeAttr>(mark[index]);
+      return type && isFloat8(type.getValue());
+    };
+    if (mark && (mark.size() == 2 || mark.size() == 3) && isType(0) &&
+        isType(1) && (mark.size() == 2 || isa<StringAttr>(mark[2])))
+      return success();
+    return op.emitError("expected two types of 8-bit floats, and a weight's "
+                        "name, in ")
+           << kFloat8Attr << ", found " << op->getAttr(kFloat8Attr);
+  }
+
   LogicalResult replace(MatmulOp op) {
     OpBuilder builder(op);
     FailureOr<Rounded> lhs = round(op, factorOf(op, 0)),
@@ -240,12 +254,12 @@ private:
   void recordMeasured() {
     if (ofForward.empty() && ofBackward.empty())
       return;
-    const Measured &any = ofForward.empty() ? ofBackward[0] : ofForward[0];
+    Measured &any = ofForward.empty() ? ofBackward[0] : ofForward[0];
     Operation *end = any.size.getParentBlock()->getTerminator(), *middle = end;
-    for (const Measured &each : ofBackward)
+    for (Measured &each : ofBackward)
       if (each.size.getDefiningOp()->isBeforeInBlock(middle))
         middle = each.size.getDefiningOp();
-    for (const Measured &each : ofForward)
+    for (Measured &each : ofForward)
       if (!each.size.getDefiningOp()->isBeforeInBlock(middle))
         middle = each.size.getDefiningOp()->getNextNode();
     recordAt(middle, ofForward);

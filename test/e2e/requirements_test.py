@@ -242,6 +242,8 @@ class Bytes(RequirementsTest):
             size = size or {name: memory[name] for name in STATES}
             copies.append([round(ranks * memory[name] / size[name], 1)
                            for name in STATES])
+            told = [round(memory["copies"][name], 1) for name in STATES]
+            self.assertEqual(told, copies[-1])
         self.assertEqual(copies, [[4, 4, 4], [4, 4, 1], [4, 1, 1], [1, 1, 1]])
 
     def test_lifetimes(self):
