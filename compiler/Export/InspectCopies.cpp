@@ -1,6 +1,7 @@
 //===- InspectCopies.cpp - how often ranks hold what they train -----------===//
 #include "compiler/Export/InspectPictures.h"
 #include "runtime/Plan/AmaxHistory.h"
+#include "runtime/Plan/FileTensor.h"
 #include "runtime/Plan/Mesh.h"
 #include "runtime/Plan/Types.h"
 
@@ -8,15 +9,6 @@
 
 namespace zc {
 namespace {
-
-/// Bytes of the whole tensor of which a state is a rank's part.
-uint64_t wholeBytes(const plan::State &state) {
-  plan::TensorType type = state.type();
-  if (!state.whole_dims().empty())
-    *type.mutable_dims() = state.whole_dims();
-  const Result<uint64_t> bytes = byteCount(type);
-  return bytes.ok() ? *bytes : 0;
-}
 
 /// Adds up what ranks hold of tensors, each of which counts once as a whole.
 class Counter {
@@ -26,7 +18,10 @@ public:
     if (!bytes.ok())
       return;
     held += ranks * double(*bytes);
-    whole[state.name()] = wholeBytes(state);
+    const uint64_t width = elementBytes(state.type().dtype());
+    for (const FileTensor &tensor : fileTensorsOf(state))
+      if (const Result<uint64_t> count = elementCount(tensor.type); count.ok())
+        whole[state.slot() + " " + tensor.name()] = *count * width;
   }
 
   double count() const {

@@ -101,8 +101,9 @@ class Pages(ZcTest):
             re.findall(r'<td class="n">([\d.]+)</td>', sections["Copies"]),
             [f"{copies[name]:.2f}" for name in
              ("parameters", "gradients", "optimizer")])
-        # Four ranks have each of two parts twice, and states once.
-        self.assertLess(abs(copies["optimizer"] - 1), 0.05)
+        # Four ranks have each of two parts twice, and states once; norms are
+        # not divided by tp.
+        self.assertLess(abs(copies["optimizer"] - 1), 0.1)
         self.assertGreater(copies["parameters"], 2 - 0.05)
         drawn = sections["How tensors are divided"]
         parts = {}
