@@ -65,6 +65,13 @@ std::string word(double x, double y, const char *anchor,
          "</text>\n";
 }
 
+std::string rectangle(double x, double y, double width, double height,
+                      const char *color, const std::string &title) {
+  return "<rect x=\"" + number(x) + "\" y=\"" + number(y) + "\" width=\"" +
+         number(width) + "\" height=\"" + number(height) + "\" fill=\"" +
+         color + "\"><title>" + escape(title) + "</title></rect>\n";
+}
+
 std::string legend() {
   std::string text = "<p class=\"legend\">";
   for (const ClassStyle &style : kClasses)

@@ -45,6 +45,10 @@ std::string openSvg(int height);
 std::string word(double x, double y, const char *anchor,
                  const std::string &words);
 
+/// A rectangle of a drawing; `title` is said of it where a pointer rests on it.
+std::string rectangle(double x, double y, double width, double height,
+                      const char *color, const std::string &title);
+
 /// A place on an axis, and what stands there.
 struct Tick {
   double value;

@@ -10,6 +10,7 @@
 #include "runtime/Plan/Manifest.pb.h"
 #include "runtime/Plan/Order/Schedules.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -106,10 +107,16 @@ struct MemoryReport {
   double optimizerBytesPerParameter = 0;
   /// Elements of what is trained, in whole.
   uint64_t trained = 0;
+  /// Largest magnitudes of the steps before, for scales of 8-bit floats. They
+  /// are of the optimizer's class, but no bytes a parameter.
+  uint64_t historyBytes = 0;
 
   /// Bytes of a class, at its own maximum, for each trained element.
   double perParameter(plan::MemoryClass memoryClass) const {
-    return trained > 0 ? double(classes[memoryClass]) / double(trained) : 0;
+    uint64_t bytes = classes[memoryClass];
+    if (memoryClass == plan::OPTIMIZER_STATE)
+      bytes -= std::min(bytes, historyBytes);
+    return trained > 0 ? double(bytes) / double(trained) : 0;
   }
   /// Parameters, gradients and the optimizer's state at the peak; the rest of
   /// it is residual (Rajbhandari et al. 2020).

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/Export/HtmlParts.h"
 #include "compiler/Export/InspectOverview.h"
+#include "compiler/Export/InspectPictures.h"
 #include "compiler/Export/InspectUse.h"
 #include "runtime/Plan/Types.h"
 
@@ -49,13 +50,6 @@ const char *const kMeaningOfLengths =
     "long as its share of the program's cost, which is the number of its "
     "arithmetic operations, or ten times that of the bytes that it reads and "
     "writes, whichever is larger.</p>\n";
-
-std::string rectangle(double x, double y, double width, double height,
-                      const char *color, const std::string &title) {
-  return "<rect x=\"" + number(x) + "\" y=\"" + number(y) + "\" width=\"" +
-         number(width) + "\" height=\"" + number(height) + "\" fill=\"" +
-         color + "\"><title>" + escape(title) + "</title></rect>\n";
-}
 
 /// How long an instruction is drawn: by its arithmetic or its traffic,
 /// whichever is more at ten operations a byte.
@@ -181,8 +175,8 @@ std::string drawRole(const plan::Manifest &manifest, int index) {
   std::string whose = manifest.roles_size() > 1
                           ? " of role " + std::to_string(index)
                           : std::string();
-  std::string text =
-      "<h2>Memory" + whose + "</h2>\n" + memoryTable(role, report) + legend();
+  std::string text = "<h2>Memory" + whose + "</h2>\n" +
+                     memoryTable(role, report) + drawPeak(report) + legend();
   for (int i = 0; i < role.programs_size(); ++i) {
     const plan::Program &program = role.programs(i);
     text += "<h2>Program " + escape(program.name()) + whose +
@@ -211,9 +205,9 @@ std::string inspectAsHtml(const plan::Manifest &manifest) {
   if (manifest.batch() > 0)
     text += ", batch " + std::to_string(manifest.batch());
   const auto threads = manifest.target().threads();
-  text += strCat(", at most ", threads,
-                 threads == 1 ? " thread</p>\n" : " threads</p>\n",
-                 overviewAsHtml(describeOverview(manifest)));
+  text += strCat(
+      ", at most ", threads, threads == 1 ? " thread</p>\n" : " threads</p>\n",
+      overviewAsHtml(describeOverview(manifest)), drawRanks(manifest));
   for (int role = 0; role < manifest.roles_size(); ++role)
     text += drawRole(manifest, role);
   return text + "</body></html>\n";

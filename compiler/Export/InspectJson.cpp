@@ -1,5 +1,6 @@
 //===- InspectJson.cpp - the report for programs --------------------------===//
 #include "compiler/Export/InspectOverview.h"
+#include "compiler/Export/InspectPictures.h"
 #include "compiler/Export/InspectSections.h"
 #include "compiler/Export/InspectSharing.h"
 #include "compiler/Export/InspectUse.h"
@@ -27,6 +28,8 @@ ordered_json memoryToJson(const MemoryReport &report) {
   json["at_peak"] = classesToJson(report.atPeak);
   json["at_peak"]["unused"] = report.unusedAtPeak;
   json["optimizer_bytes_per_parameter"] = report.optimizerBytesPerParameter;
+  if (report.historyBytes > 0)
+    json["fp8_histories"] = report.historyBytes;
   json["bytes_per_parameter"] = {
       {"parameters", report.perParameter(plan::PARAMETERS)},
       {"gradients", report.perParameter(plan::GRADIENTS)},
@@ -232,6 +235,12 @@ ordered_json pipelineToJson(const PipelineReport &report) {
   return json;
 }
 
+ordered_json copiesToJson(const ResidentCopies &copies) {
+  return {{"parameters", copies.parameters},
+          {"gradients", copies.gradients},
+          {"optimizer", copies.optimizer}};
+}
+
 ordered_json scheduleToJson(const plan::Manifest &manifest) {
   ordered_json json = ordered_json::object();
   if (std::optional<PipelineReport> report = measurePipeline(manifest))
@@ -303,8 +312,10 @@ std::string inspectAsJson(const plan::Manifest &manifest,
                        {"zc_version", manifest.zc_version()},
                        {"threads", manifest.target().threads()}};
   addOverview(describeOverview(manifest), json);
-  if (options.memory)
+  if (options.memory) {
     json["memory"] = memoryToJson(manifest);
+    json["memory"]["copies"] = copiesToJson(countCopies(manifest));
+  }
   if (options.comm)
     json["comm"] = commToJson(manifest);
   if (options.ops)

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/Export/Inspect.h"
 #include "compiler/Export/TrainedStates.h"
+#include "runtime/Plan/AmaxHistory.h"
 #include "runtime/Plan/Feed.h"
 #include "runtime/Plan/FileTensor.h"
 #include "runtime/Plan/StateVersions.h"
@@ -183,13 +184,14 @@ void add(ClassBytes &sum, const ClassBytes &term) {
 }
 
 /// The optimizer's bytes per trained element, of whole tensors: ranks may share
-/// them.
+/// them. Histories of 8-bit floats are no optimizer's.
 double countOptimizerBytes(const plan::Role &role, bool hasCopies,
                            uint64_t &parameters) {
   uint64_t kept = 0;
   const TrainedStates trained(role);
   for (const plan::State &state : role.states()) {
-    if (state.kind() != plan::PARAMETER && state.kind() != plan::OPTIMIZER)
+    if ((state.kind() != plan::PARAMETER && state.kind() != plan::OPTIMIZER) ||
+        isAmaxHistory(state))
       continue;
     for (const FileTensor &tensor : fileTensorsOf(state)) {
       if (trained.contains(state))
@@ -199,6 +201,15 @@ double countOptimizerBytes(const plan::Role &role, bool hasCopies,
     }
   }
   return parameters > 0 ? double(kept) / double(parameters) : 0;
+}
+
+uint64_t countHistoryBytes(const plan::Role &role) {
+  uint64_t bytes = 0;
+  for (const plan::State &state : role.states())
+    if (Result<uint64_t> each = byteCount(state.type());
+        isAmaxHistory(state) && each.ok())
+      bytes += *each;
+  return bytes;
 }
 
 /// Rings of messages are communication, unless the plan says otherwise.
@@ -312,6 +323,7 @@ MemoryReport measureMemory(const plan::Manifest &manifest, int index) {
       std::accumulate(report.atPeak.begin(), report.atPeak.end(), uint64_t(0));
   report.optimizerBytesPerParameter =
       countOptimizerBytes(role, hasCopies, report.trained);
+  report.historyBytes = countHistoryBytes(role);
   return report;
 }
 

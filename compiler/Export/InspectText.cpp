@@ -1,5 +1,6 @@
 //===- InspectText.cpp - the report for people ----------------------------===//
 #include "compiler/Export/InspectOverview.h"
+#include "compiler/Export/InspectPictures.h"
 #include "compiler/Export/InspectSections.h"
 #include "compiler/Export/InspectUse.h"
 #include "runtime/Plan/Mesh.h"
@@ -125,6 +126,10 @@ static std::string printMemory(const std::string &whose,
   if (report.optimizerBytesPerParameter > 0)
     text += format("  the optimizer keeps %.4g bytes a trained parameter\n",
                    report.optimizerBytesPerParameter);
+  if (report.historyBytes > 0)
+    text += format("  largest magnitudes of steps before, for scales of 8-bit "
+                   "floats: %s of the optimizer's class beside that\n",
+                   printSize(report.historyBytes).c_str());
   if (report.offloadedBytes > 0)
     text += format("  %-14s %12s, beside the peak\n", "offloaded",
                    printSize(report.offloadedBytes).c_str());
@@ -141,12 +146,24 @@ static std::string printMemory(const std::string &whose,
 }
 
 /// If there are several roles, prints the largest, then each.
+/// Nothing of one rank, which has one of each.
+static std::string printCopies(const plan::Manifest &manifest) {
+  if (manifest.mesh().empty())
+    return "";
+  const ResidentCopies copies = countCopies(manifest);
+  return format("  all ranks hold %.2f copies of the parameters, at most %.2f "
+                "of gradients, %.2f of the optimizer's states\n",
+                copies.parameters, copies.gradients, copies.optimizer);
+}
+
 static std::string printMemory(const plan::Manifest &manifest) {
   MemoryReport largest = measureMemory(manifest);
   if (manifest.roles_size() < 2)
-    return printMemory("", largest) + printUse(manifest, 0);
+    return printMemory("", largest) + printUse(manifest, 0) +
+           printCopies(manifest);
   std::string text =
-      printMemory(format(" of the largest role, %d", largest.role), largest);
+      printMemory(format(" of the largest role, %d", largest.role), largest) +
+      printCopies(manifest);
   for (int role = 0; role < manifest.roles_size(); ++role)
     text += printMemory(format(" of role %d", role),
                         measureMemory(manifest, role)) +

@@ -51,6 +51,28 @@ Products countProducts(const plan::Manifest &manifest,
   return products;
 }
 
+/// Whether the device multiplies 8-bit floats, with the plan's scales. As quick
+/// as float32, as types are whose rate a file leaves out, no GPU is that
+/// multiplies them at all.
+Status checkFloat8(const plan::Manifest &manifest, const Cluster &cluster) {
+  if (cluster.device.flopsPerSecond[plan::U8] == 0)
+    return makeError(StatusCode::InvalidArgument, "cluster '", cluster.name,
+                     "' has no rate of 8-bit floats (device.flops_per_s.f8); "
+                     "plan it with --precision bf16");
+  const bool hasBlocks = std::any_of(
+      manifest.settings().begin(), manifest.settings().end(),
+      [](const plan::Setting &setting) {
+        return setting.name() == "fp8-scaling" && setting.value() == "block";
+      });
+  if (hasBlocks && !cluster.device.scalesFloat8Blocks)
+    return makeError(
+        StatusCode::InvalidArgument, "cluster '", cluster.name,
+        "' does not multiply 8-bit floats whose blocks of 128 have "
+        "scales of their own (device.f8_block); plan it with "
+        "--fp8-scaling current or delayed");
+  return Status();
+}
+
 /// Labels of a step: of a language model its tokens.
 double countLabels(const plan::Manifest &manifest) {
   double most = 0;
@@ -197,13 +219,8 @@ Result<PlanReport> planStep(const plan::Manifest &manifest,
   ZC_RETURN_IF_ERROR(countWays(manifest, cluster, options, report));
   report.parameters = countParameters(manifest);
   const Products products = countProducts(manifest, uses, double(ranksOfRole));
-  // As quick as float32, as types are whose rate a file leaves out, no GPU is
-  // that multiplies them at all.
-  if (products.byType[plan::U8] > 0 &&
-      cluster.device.flopsPerSecond[plan::U8] == 0)
-    return makeError(StatusCode::InvalidArgument, "cluster '", cluster.name,
-                     "' has no rate of 8-bit floats (device.flops_per_s.f8); "
-                     "plan it with --precision bf16");
+  if (products.byType[plan::U8] > 0)
+    ZC_RETURN_IF_ERROR(checkFloat8(manifest, cluster));
   // A model whose first layer's input has no gradient needs less than that.
   report.modelFlops = std::min(3 * products.forward, products.executed);
   report.executedFlops = products.executed;

@@ -113,8 +113,6 @@ bool isFloat8(ElementType type) {
   return type == ElementType::U8 || type == ElementType::I8;
 }
 
-constexpr int64_t kScaleBlock = 128;
-
 /// The form of a scale whose factor has `rows` rows of K; one of no form is
 /// wrong for it.
 MatmulScale scaleOf(const CallTensor &scale, int64_t rows, int64_t k) {

@@ -6,6 +6,9 @@
 
 namespace zc::kernels {
 
+/// Elements along the sum, of 8-bit floats, that have a scale of their own.
+inline constexpr int64_t kScaleBlock = 128;
+
 enum class MatmulActivation : uint8_t {
   Linear,
   Relu,

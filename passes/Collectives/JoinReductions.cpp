@@ -4,11 +4,13 @@
 // nobody reads before the next one is there is sent with that. The flat vector
 // is not padded: rings cut it as evenly as may be, and no rank holds a part of
 // it alone. Gradients that are reduced in a wider type are joined in their own
-// and widened together.
+// and widened together. A gather of one number of each rank, of which the
+// largest is taken, is an exchange, too.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Collectives/Passes.h"
 
+#include "dialects/Train/Float8Ops.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "passes/Analysis/Tensors.h"
 
@@ -25,13 +27,28 @@ StringRef trafficOf(Operation *op) {
   return cast<dist::CollectiveOpInterface>(op).getWhatIsSent();
 }
 
+/// The op that takes the largest of what a gather has of all ranks, [1] of
+/// each; null where there is none.
+AmaxOp findLargest(Operation *op) {
+  auto gather = dyn_cast<dist::AllGatherOp>(op);
+  if (!gather || gather.getDim() != 0 || !gather->hasOneUse() ||
+      numElements(gather.getInput().getType()) != 1)
+    return nullptr;
+  auto largest = dyn_cast<AmaxOp>(*gather->user_begin());
+  return largest && largest.getDims() == ArrayRef<int64_t>{0} ? largest
+                                                              : nullptr;
+}
+
 /// An exchange of which every element is that of the operands' elements at its
 /// place, and the conversions that make it of another type than the gradient's.
 struct Exchange {
   Operation *op;
   ConvertOp widened, narrowed; // both or none
+  AmaxOp largest;              // of a gather
 
-  explicit Exchange(Operation *op) : op(op) {
+  explicit Exchange(Operation *op) : op(op), largest(findLargest(op)) {
+    if (largest)
+      return;
     auto before = op->getOperand(0).getDefiningOp<ConvertOp>();
     if (!before || !before->hasOneUse() || !op->hasOneUse())
       return;
@@ -43,7 +60,7 @@ struct Exchange {
   }
 
   Value getInput() { return widened ? widened.getInput() : op->getOperand(0); }
-  Operation *getLast() { return narrowed ? narrowed : op; }
+  Operation *getLast() { return narrowed ? narrowed : largest ? largest : op; }
   Value getResult() { return getLast()->getResult(0); }
 
   /// Exchanges that go together are of one kind: the same op, axes and traffic,
@@ -96,6 +113,8 @@ private:
 /// A gradient as large as a bucket is sent where it lies: joined with others it
 /// would be copied twice.
 bool Joiner::mayJoin(Operation &op) const {
+  if (findLargest(&op))
+    return true;
   if (!isa<dist::AllReduceOp, dist::BroadcastOp, dist::ReduceOp>(op))
     return false;
   StringRef traffic = trafficOf(&op);
@@ -168,13 +187,22 @@ Value Joiner::send(OpBuilder &builder, Location loc, Exchange &like,
   };
   if (like.widened)
     flat = converted(flat, like.op->getResult(0));
+  auto type = cast<RankedTensorType>(flat.getType());
+  auto sentType = type;
+  if (like.largest) { // a row of each rank
+    flat = reshape(builder, loc, flat, {1, type.getNumElements()});
+    sentType = withShape(type, {numElements(like.op->getResult(0).getType()),
+                                type.getNumElements()});
+  }
   Operation *sent = builder.clone(*like.op);
   sent->setLoc(loc);
   sent->setDiscardableAttrs(DictionaryAttr::get(sent->getContext()));
   sent->setOperand(0, flat);
-  sent->getResult(0).setType(flat.getType());
+  sent->getResult(0).setType(sentType);
   stage(sent, like.op);
   Value result = sent->getResult(0);
+  if (like.largest)
+    return AmaxOp::create(builder, loc, type, result, ArrayRef<int64_t>{0});
   return like.narrowed ? converted(result, like.narrowed) : result;
 }
 
@@ -210,8 +238,8 @@ void Joiner::join(MutableArrayRef<Exchange> members) {
     Value result = member.getResult();
     result.replaceAllUsesWith(
         reshape(builder, at, slice, shapeOfValue(result)));
-    if (member.narrowed)
-      joined.push_back(member.narrowed);
+    if (member.getLast() != member.op)
+      joined.push_back(member.getLast());
     joined.push_back(member.op);
     if (member.widened)
       joined.push_back(member.widened);

@@ -105,9 +105,9 @@ def ServeParametersPass : Pass<"zc-serve-parameters", "::mlir::ModuleOp"> {
 def JoinReductionsPass : Pass<"zc-join-reductions", "::mlir::ModuleOp"> {
   let summary = "send small sums together";
   let description = [{
-    After `--zc-localize`. All-reduces of gradients, those of scalars, and
-    broadcasts of statistics, along the same axes and of one element type become
-    one of a flat vector, where the last of them stands, if nobody reads one of
+    After `--zc-localize`. All-reduces of gradients, those of scalars, gathers of
+    one number a rank of which the largest is taken, and broadcasts of statistics,
+    along the same axes and of one element type become one of a flat vector, where the last of them stands, if nobody reads one of
     them before. Gradients are joined up to `bucket-bytes`; one as large as that
     stays alone.
 

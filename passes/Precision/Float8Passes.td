@@ -13,7 +13,8 @@ def ApplyFloat8Pass : Pass<"zc-apply-float8", "::mlir::ModuleOp"> {
     those that libraries for 8 bits do not have: all of M, K and N must be
     multiples of 16, or of 128 where scales are of blocks; ranks have whole blocks,
     so there rows are multiples of 128 for each rank, and so are the parts of
-    weights that are divided. Notes on the module say which. Where `exclude` names no weight of such a product, an error lists them.
+    weights that are divided. Notes on the module say which. Where `exclude` names
+    no weight of such a product, an error lists them.
 
     ```mlir
     %y = train.matmul %x, %w : (tensor<16x32xbf16>, tensor<32x16xbf16>) -> ...
@@ -52,7 +53,8 @@ def RoundFloat8Pass : Pass<"zc-round-float8", "::mlir::ModuleOp"> {
     states of kind optimizer, `state.NAME.fp8_amax_input` (`_weight`, `_gradient`),
     and saved with the others. Before the first step the scale is 1. Element 0 is
     the largest of the micro-batches of the step that runs, and counts from the
-    next one on (--zc-roll-amax).
+    next one on (--zc-roll-amax). Magnitudes are written to it behind the forward
+    and behind the backward, all at once.
 
     `block`: values and gradients have a scale for every 128 elements along the
     sum, weights for every 128 x 128; scales are the powers of two below, and

@@ -56,6 +56,12 @@ struct Factor {
   StringRef kind;        // input, weight, gradient
 };
 
+/// The largest magnitude of a factor, which is to count in its history.
+struct Measured {
+  AmaxHistory history;
+  Value size;
+};
+
 /// [rows..., columns] as [rows, columns].
 Value asMatrix(OpBuilder &builder, Value value) {
   auto type = cast<RankedTensorType>(value.getType());
@@ -81,11 +87,26 @@ struct RoundFloat8 : public impl::RoundFloat8PassBase<RoundFloat8> {
         products.push_back(op);
     });
     for (MatmulOp op : products)
-      if (failed(replace(op)))
+      if (failed(checkMark(op)) || failed(replace(op)))
         return signalPassFailure();
+    recordMeasured();
   }
 
 private:
+  static LogicalResult checkMark(MatmulOp op) {
+    auto mark = op->getAttrOfType<ArrayAttr>(kFloat8Attr);
+    auto isType = [&](unsigned index) {
+      auto type = dyn_cast<TypeAttr>(mark[index]);
+      return type && isFloat8(type.getValue());
+    };
+    if (mark && (mark.size() == 2 || mark.size() == 3) && isType(0) &&
+        isType(1) && (mark.size() == 2 || isa<StringAttr>(mark[2])))
+      return success();
+    return op.emitError("expected two types of 8-bit floats, and a weight's "
+                        "name, in ")
+           << kFloat8Attr << ", found " << op->getAttr(kFloat8Attr);
+  }
+
   LogicalResult replace(MatmulOp op) {
     OpBuilder builder(op);
     FailureOr<Rounded> lhs = round(op, factorOf(op, 0)),
@@ -221,10 +242,37 @@ private:
     Value scale = rounder.scaleOf(past->largest(builder, largest));
     if (factor.kind == "weight")
       scaleOfWeight[factor.value] = scale;
-    past->record(builder, rounder.measure());
+    SmallVector<Measured> &measured =
+        factor.kind == "gradient" ? ofBackward : ofForward;
+    measured.push_back({*past, rounder.measure()});
     return scale;
   }
 
+  /// Nobody waits for what is measured until the step ends: all of the forward
+  /// counts in one place, all of the backward in another, so that ranks send
+  /// each other what they found in one message (--zc-join-reductions).
+  void recordMeasured() {
+    if (ofForward.empty() && ofBackward.empty())
+      return;
+    Measured &any = ofForward.empty() ? ofBackward[0] : ofForward[0];
+    Operation *end = any.size.getParentBlock()->getTerminator(), *middle = end;
+    for (Measured &each : ofBackward)
+      if (each.size.getDefiningOp()->isBeforeInBlock(middle))
+        middle = each.size.getDefiningOp();
+    for (Measured &each : ofForward)
+      if (!each.size.getDefiningOp()->isBeforeInBlock(middle))
+        middle = each.size.getDefiningOp()->getNextNode();
+    recordAt(middle, ofForward);
+    recordAt(end, ofBackward);
+  }
+
+  static void recordAt(Operation *place, MutableArrayRef<Measured> measured) {
+    OpBuilder builder(place);
+    for (Measured &each : measured)
+      each.history.record(builder, each.size);
+  }
+
+  SmallVector<Measured> ofForward, ofBackward;
   /// By the form, and whether for the backward again.
   DenseMap<std::pair<Value, Attribute>, Rounded> rounded[2];
   DenseMap<Value, Value> scaleOfWeight;

@@ -23,10 +23,6 @@ namespace zc {
 
 namespace {
 
-/// Bytes a second of a processor's memory that updates of a device's share
-/// come to, by the cost model.
-constexpr double kHostMemoryBytes = 5e10;
-
 /// The kernels of a module that the host has, too.
 class HostKernels {
 public:
@@ -344,7 +340,7 @@ HostUpdates::Waits HostUpdates::placeReturns() {
         sentBy.erase(input);
       }
     hostFree = std::max(hostFree, there) +
-               each.launch.getBytes().convertToDouble() / kHostMemoryBytes;
+               each.launch.getBytes().convertToDouble() / rates.hostBytes;
     Operation *place = laterMain(hostFree);
     if (place && place->isBeforeInBlock(each.launch))
       place = each.launch->getNextNode();

@@ -26,6 +26,9 @@ struct MachineRates {
   double flops, bytes;  // kernels: computed, read and written
   LinkRates copy;       // to and from the second memory
   double launchSeconds; // one kernel behind another; 0: nothing
+  /// The memory of a device's host, where that updates parameters: an eighth of
+  /// two processors' with 8 channels of DDR5 each, at two thirds.
+  double hostBytes = 5e10;
 };
 
 } // namespace zc

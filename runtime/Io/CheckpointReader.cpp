@@ -4,6 +4,7 @@
 #include "runtime/Io/CheckpointFormat.h"
 #include "runtime/Io/Scalars.h"
 #include "runtime/Io/TensorFiles.h"
+#include "runtime/Plan/AmaxHistory.h"
 #include "runtime/Plan/FloatBytes.h"
 #include "runtime/Plan/FrozenNames.h"
 #include "runtime/Plan/Safetensors.h"
@@ -174,13 +175,6 @@ Status checkNothingIsLost(const Executor &executor, const std::string &folder,
                           : "has no such parameter",
       "; export the checkpoint with the artifact that trained it, and compile "
       "the exported model");
-}
-
-/// Whether a state holds the largest magnitudes that a tensor had in the steps
-/// before (--fp8-scaling delayed).
-bool isAmaxHistory(const plan::State &state) {
-  return state.kind() == plan::OPTIMIZER &&
-         state.slot().rfind("fp8_amax_", 0) == 0;
 }
 
 /// `isPartial`: set where states that each rank keeps for itself were of

@@ -1,5 +1,6 @@
 #include "runtime/Simulate/Cluster.h"
 #include "kernels/Calls/Calls.h"
+#include "kernels/Calls/Matmul.h"
 #include "runtime/Plan/Target.h"
 #include "runtime/Simulate/JsonFields.h"
 
@@ -88,6 +89,8 @@ private:
                                         : flops.number(name, 1, kMostFlops, 0);
     device.tf32FlopsPerSecond = flops.number("tf32", 1, kMostFlops, 0);
     ZC_RETURN_IF_ERROR(flops.finish());
+    device.scalesFloat8Blocks =
+        fields.integer("f8_block", 0, 1 << 20, 0) == kernels::kScaleBlock;
     if (fields.has("efficiency"))
       ZC_RETURN_IF_ERROR(readEfficiency(fields.any("efficiency"),
                                         fields.pathOf("efficiency"),

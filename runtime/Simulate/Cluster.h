@@ -49,6 +49,8 @@ struct SimulatedDevice {
   // By plan::DataType of a product's operands, in FLOP/s; 0: as float32.
   std::array<double, plan::DataType_ARRAYSIZE> flopsPerSecond{};
   double tf32FlopsPerSecond = 0; // products that may be rounded to tf32
+  // Whether factors of 8-bit floats may have a scale for each block.
+  bool scalesFloat8Blocks = false;
   Efficiency efficiency;
   double launchSeconds = 0;      // of each instruction
   double callSeconds = 0;        // of each program that an order calls

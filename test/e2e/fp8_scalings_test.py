@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Scales of 8-bit floats from steps before, and of blocks."""
+import json
 import unittest
 
 import numpy as np
@@ -91,6 +92,28 @@ class Delayed(Fp8Test):
                 for name in ("w0.input", "w0.weight", "w1.weight"):
                     np.testing.assert_array_equal(first[name],
                                                   one["first"][name], name)
+
+    def test_messages(self):
+        """Ranks send what they measured in a forward at once, and in a backward;
+        the histories are no bytes of the optimizer."""
+        sent = {}
+        for scaling in ("current", "delayed:3"):
+            artifact, _ = self.compiled(
+                self.recorded_model(), "--precision", "fp8", "--fp8-scaling",
+                scaling, "--mesh", "dp=2", "--accumulate", "2")
+            found = json.loads(self.zc("inspect", artifact, "--json"))
+            memory = found["memory"]
+            sent[scaling] = found["comm"]["by_kind"]["statistics"]["count"]
+            # The float32 weights of sgd.
+            self.assertEqual(memory["optimizer_bytes_per_parameter"], 4)
+            self.assertEqual(memory["bytes_per_parameter"]["optimizer"], 4)
+        # Two layers' values, weights and gradients, of 4 float32 each.
+        self.assertEqual(memory["fp8_histories"], 2 * 3 * 4 * 4)
+        self.assertIn("largest magnitudes of steps before, for scales of 8-bit "
+                      "floats: 96 B", self.zc("inspect", artifact))
+        # Micro-batches have a forward and a backward.
+        self.assertEqual(sent["delayed:3"], 2 * 2)
+        self.assertGreater(sent["current"], sent["delayed:3"])
 
     def test_convergence(self):
         """A language model's last losses are those of bfloat16 within 2%."""

@@ -276,6 +276,21 @@ class Refused(Fp8Test):
                       self.fails("--fp8-scaling", "block"))
         self.assertIn("32 rows by 64 x 128", self.fails("--fp8-scaling", "block"))
 
+    def test_plans(self):
+        """Clusters are refused whose GPUs multiply no 8-bit floats, or no blocks."""
+        model = self.recorded_model(BLOCK_BATCH, BLOCK_WIDTHS)
+        for cluster, scaling, message in (
+                ("a100-dgx", "current", "no rate of 8-bit floats"),
+                ("b200", "block", "blocks of 128 .*--fp8-scaling current")):
+            code, _, err = run("plan", model, "--loss", "mse", "--precision",
+                               "fp8", "--fp8-scaling", scaling, "--cluster",
+                               cluster)
+            self.assertEqual(code, 1, err)
+            self.assertRegex(err, message)
+        for cluster, scaling in (("b200", "delayed"), ("h200", "block")):
+            self.zc("plan", model, "--loss", "mse", "--precision", "fp8",
+                    "--fp8-scaling", scaling, "--cluster", cluster)
+
     def test_scalings(self):
         for text in ("delayed:0", "delayed:", "block:3", "tensor", ""):
             self.assertIn("expected current, delayed",

@@ -3,10 +3,7 @@
 import json
 import unittest
 
-from requirements_test import LOSS, RequirementsTest
-from zctest import FIXTURES
-
-CLUSTERS = FIXTURES.parents[1] / "tools" / "clusters"
+from requirements_test import CLUSTERS, LOSS, RequirementsTest
 
 
 class Sizes(RequirementsTest):

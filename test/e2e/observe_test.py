@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """Reports of a run besides its log: traces, profiles, TensorBoard's events, and
-the page of zc inspect."""
-import html.parser
+what zc inspect says first."""
 import json
 import re
 import struct
@@ -60,25 +59,6 @@ def fields(data):
             value, at = data[at:at + size], at + size
         found.append((key >> 3, value))
     return found
-
-
-class Page(html.parser.HTMLParser):
-    """Counts elements and remembers what they refer to."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.open, self.counts, self.references = [], {}, []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attributes):
-        self.counts[tag] = self.counts.get(tag, 0) + 1
-        self.references += [value for name, value in attributes
-                            if name in ("src", "href")]
-        if tag != "meta":
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag, tag
 
 
 class Observe(ZcTest):
@@ -255,40 +235,6 @@ class Observe(ZcTest):
             found[b"_hparams_/experiment"][2]) if key == 4]
         self.assertEqual(set(described), set(values))
 
-    def test_page(self):
-        path = self.folder / "page.html"
-        self.zc("inspect", self.artifact, "--html", path)
-        page = Page(path.read_text())
-        self.assertEqual(page.open, [], "every element is closed")
-        self.assertEqual(page.references, [], "it needs no other file")
-        drawn = sum(self.instructions(program)
-                    for program in ("init", "step", "eval"))
-        # How long activations live, in tenths; `init` has none.
-        lives = 2
-        self.assertEqual(page.counts["rect"], drawn + 10 * lives)
-        self.assertEqual(page.counts["svg"], 6 + lives)
-        # Axes with their units, legends, and what is alive at the peak.
-        text = path.read_text()
-        self.assertEqual(text.count("How long activations live"), lives)
-        self.assertEqual(text.count(">instruction</text>"), 3)
-        self.assertEqual(text.count(">share of all costs</text>"), 3)
-        self.assertEqual(text.count(">stream 0</text>"), 3)
-        self.assertRegex(text, r'text-anchor="end"[^>]*>[\d.]+ [KM]?i?B</text>')
-        # Round numbers, and none of them twice, however few there are.
-        for drawing in re.findall("<svg.*?</svg>", text, re.DOTALL):
-            marks = re.findall(r">(\d+)</text>", drawing)
-            self.assertEqual(len(marks), len(set(marks)), drawing[:2000])
-            for size in re.findall(
-                    r'text-anchor="end"[^>]*>([\d.]+) [KM]?i?B</text>',
-                    drawing):
-                self.assertRegex(size.replace(".", ""), r"^0*[1-9]?\d?0*$")
-        self.assertEqual(text.count('"></span>convolution'), 3)
-        self.assertRegex(text, r"<summary>\d+ tensors alive there</summary>")
-        said = self.zc("inspect", self.artifact, "--html", path, "--memory",
-                       "--json")
-        self.assertEqual(set(json.loads(said)), set(json.loads(
-            self.zc("inspect", self.artifact, "--memory", "--json"))))
-
     def test_what_it_is_of_comes_first(self):
         """Inputs, outputs, options, parameters by module and threads."""
         lines = self.zc("inspect", self.artifact).splitlines()
@@ -316,32 +262,6 @@ class Observe(ZcTest):
         for key in ("inputs", "outputs", "modules"):
             self.assertEqual(other[key], found[key])
         self.assertIn("\nmesh\n  dp=2\n", self.zc("inspect", divided))
-
-    def test_page_of_several(self):
-        """One model alone has no curve by layers."""
-        path = self.folder / "page.html"
-        other = self.compile(self.fixture, "sgd", name="<other>.zca")
-        self.zc("inspect", self.artifact, other, "--html", path)
-        text = path.read_text()
-        page = Page(text)
-        self.assertEqual(page.open, [], "every element is closed")
-        self.assertEqual(page.references, [], "it needs no other file")
-        self.assertEqual(page.counts["svg"], 2)
-        self.assertIn("<h3>model</h3>", text)
-        self.assertIn("<h3>&lt;other&gt;</h3>", text)
-        # One scale for both, and what was chosen otherwise.
-        sizes = [re.findall(r'text-anchor="end"[^>]*>([^<]+)<', part)
-                 for part in text.split("<svg ")[1:]]
-        self.assertEqual(sizes[0][:5], sizes[1][:5])
-        self.assertIn("<tr><td>optimizer</td><td>adamw</td><td>sgd</td></tr>",
-                      text)
-        self.assertIn("<tr><td>beta1</td><td>0.9</td><td>-</td></tr>", text)
-        self.assertNotIn("<tr><td>loss</td>", text)
-        for more in (["--memory"], ["--html", path, "--json"]):
-            self.fails(2, ["several", "--html FILE"], "inspect",
-                       self.artifact, other, *more)
-        self.fails(1, ["missing.zca"], "inspect", self.artifact,
-                   self.folder / "missing.zca", "--html", path)
 
 
 if __name__ == "__main__":

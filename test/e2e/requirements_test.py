@@ -9,8 +9,9 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from zctest import Fixture, ZcTest
+from zctest import FIXTURES, Fixture, ZcTest
 
+CLUSTERS = FIXTURES.parents[1] / "tools" / "clusters"
 LOSS = ("--loss", "softmax-cross-entropy")
 STATES = ("parameters", "gradients", "optimizer")
 SMALL = dict(layers=4, width=128, heads=4, length=32, batch=8, vocabulary=256)
@@ -241,6 +242,8 @@ class Bytes(RequirementsTest):
             size = size or {name: memory[name] for name in STATES}
             copies.append([round(ranks * memory[name] / size[name], 1)
                            for name in STATES])
+            told = [round(memory["copies"][name], 1) for name in STATES]
+            self.assertEqual(told, copies[-1])
         self.assertEqual(copies, [[4, 4, 4], [4, 4, 1], [4, 1, 1], [1, 1, 1]])
 
     def test_lifetimes(self):
@@ -277,45 +280,6 @@ class Bytes(RequirementsTest):
         self.assertLess(growth["none"], growth["in_place"])
         self.assertLess(growth["in_place"], growth["apart"])
 
-    def test_copies_of_offloading(self):
-        """K-01: what lies in the second memory is copied there in each step, and
-        back once or, where it is read far apart, twice; what the peak falls by is
-        a part of it."""
-        plain, away = (self.inspect(self.write_large(**SMALL), *options)["memory"]
-                       for options in ((), ("--offload", "activations")))
-        self.assertEqual(plain["copied"], {"away": 0, "back": 0})
-        self.assertLessEqual(away["copied"]["away"], away["copied"]["back"])
-        self.assertLessEqual(away["copied"]["back"],
-                             2 * away["copied"]["away"])
-        self.assertGreaterEqual(away["copied"]["away"], away["offloaded"])
-        self.assertGreaterEqual(away["offloaded"], plain["peak"] - away["peak"])
-
-    def test_zero_offload(self):
-        """K-03: of 13e9 parameters a GPU keeps the weights in 16 bits, 26 GB;
-        moments and float32 weights are the host's, 12 bytes a parameter, and in
-        a step 2 bytes a parameter go there and 2 come back. A GPU of 80 GB has
-        room for a step."""
-        layers, width, vocabulary = 10, 10240, 25600
-        model = self.write_large(layers=layers, width=width, heads=80,
-                                 length=256, batch=1, vocabulary=vocabulary)
-        weights = 12 * layers * width**2 + 2 * vocabulary * width
-        artifact = self.folder / "a.zca"
-        self.zc("compile", model, *LOSS, "--optimizer", "adamw", "--init",
-                "normal:0.02", "--verify", "off", "--target", "cuda", "--cubins",
-                "none", "--precision", "bf16", "--recompute", "layer",
-                "--offload", "update", "-o", artifact)
-        memory = json.loads(self.zc("inspect", artifact, "--json",
-                                    "--memory"))["memory"]
-        self.assertAlmostEqual(memory["parameters"] / 1e9, 26, delta=1)
-        self.assertLess(memory["persistent"], 2.02 * weights)
-        self.assertLess(memory["peak"], 40e9)
-        # Beside the states gradients and new weights on their way.
-        self.assertGreater(memory["offloaded"], 11.9 * weights)
-        self.assertLess(memory["offloaded"], 16.1 * weights)
-        for way in ("away", "back"):
-            self.assertAlmostEqual(memory["copied"][way] / weights, 2,
-                                   delta=0.02)
-
     def test_partitioned_activations(self):
         """C-25: a rank of 16 keeps 1/16 of a layer's saved activations: 62
         layers of 32 samples, 1024 tokens and 8192 values of 16 bits keep 33 GB,
@@ -342,6 +306,11 @@ class Bytes(RequirementsTest):
         self.assertAlmostEqual((after - before) / layer * ranks / (ranks - 1),
                                1, delta=0.05)
         self.assertLess(after / before, 1.11)
+        # Six all-reduces a layer, forward, again and backward, are the paper's:
+        # less than a tenth of them. Here fewer are sent again.
+        paper = 6 * 2 * layer * (ranks - 1) / ranks
+        self.assertLess((after - before) / paper, 0.1)
+        self.assertLess(after, paper)
 
 
 class Toy(RequirementsTest):

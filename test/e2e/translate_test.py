@@ -54,7 +54,7 @@ class Translate(ZcTest):
         fixture, artifact = Fixture("gpt"), self.folder / "model.zca"
         compile_, run_ = commands
         names = {"model.onnx": fixture.model, "model.zca": artifact,
-                 "DATA": fixture.data}
+                 "DATA": fixture.data, "EVAL_DATA": fixture.data}
         self.zc(*[names.get(word, word) for word in compile_], "-o", artifact,
                 "--loss", "softmax-cross-entropy", "--verify", "off")
         self.zc(*[names.get(word, word) for word in run_], "--local-ranks",
@@ -87,6 +87,49 @@ class Translate(ZcTest):
                                      "--fp16", "--loss-scale", "4096")
         self.assertEqual(self.options(commands[0])["--loss-scale"], "4096")
 
+    def test_what_other_programs_fill_in(self):
+        """A configuration of transformers' documentation, whose values are
+        "auto": no precision is guessed, and nothing else is said of them."""
+        auto = {name: "auto" for name in (
+            "train_batch_size", "train_micro_batch_size_per_gpu",
+            "gradient_accumulation_steps", "gradient_clipping")}
+        commands, said = self.deepspeed(dict(
+            auto, fp16={"enabled": "auto", "loss_scale": 0, "hysteresis": 2,
+                        "loss_scale_window": 1000, "initial_scale_power": 16,
+                        "min_loss_scale": 1},
+            bf16={"enabled": "auto"}, steps_per_print=2000,
+            optimizer={"type": "AdamW", "params": {
+                name: "auto" for name in ("lr", "betas", "eps",
+                                          "weight_decay")}},
+            scheduler={"type": "WarmupLR", "params": {
+                "warmup_min_lr": "auto", "warmup_max_lr": "auto",
+                "warmup_num_steps": "auto", "warmup_type": "linear"}},
+            zero_optimization={
+                "stage": 3, "offload_param": {"device": "none"},
+                "offload_optimizer": {"device": "cpu", "pin_memory": True},
+                "stage3_prefetch_bucket_size": "auto", "sub_group_size": 1e9,
+                "reduce_bucket_size": "auto"}), "--ranks", 2)
+        self.assertEqual(said.splitlines(), [
+            f"translate: left out: {name}.enabled auto: say --precision fp16 "
+            "or bf16" for name in ("fp16", "bf16")])
+        self.assertNotIn("--precision", commands[0])
+        self.trains([commands[0], [*commands[1], "--steps", "2"]], 2)
+
+    def test_a_host_that_updates(self):
+        """DeepSpeed's Adam of an offloaded optimizer runs on the host; so does
+        zc's of a GPU."""
+        for more, expected in (({}, "update"),
+                               ({"offload_param": {"device": "cpu"}},
+                                "optimizer,parameters")):
+            zero = dict(CONFIG["zero_optimization"], **more)
+            commands, _ = self.deepspeed(dict(CONFIG, zero_optimization=zero),
+                                         "--ranks", 1, "--target", "cuda")
+            self.assertEqual(self.options(commands[0])["--offload"], expected)
+            names = {"model.onnx": Fixture("gpt").model}
+            self.zc(*[names.get(word, word) for word in commands[0]], "-o",
+                    self.folder / "gpu.zca", "--loss", "softmax-cross-entropy",
+                    "--cubins", "none")
+
     def test_what_is_left_out_is_said(self):
         commands, said = self.deepspeed(
             dict(CONFIG, sparse_attention={}), "--ranks", 2, "--strict",
@@ -111,6 +154,40 @@ class Translate(ZcTest):
             self.assertEqual(found[name], value, name)
         self.assertEqual(self.options(commands[1])["--steps"], "2")
         self.trains(commands, 4)
+
+    def test_megatron_experts_and_8_bits(self):
+        """Flags of Megatron-LM's Mixtral example with Transformer Engine."""
+        commands, said = self.translate("--ranks", 16, "--", *(
+            "--num-layers 32 --num-experts 8 --moe-router-topk 2 --seq-length "
+            "4096 --swiglu --moe-grouped-gemm --micro-batch-size 1 "
+            "--global-batch-size 128 --train-iters 1000 --lr 1e-4 "
+            "--lr-decay-style WSD --lr-wsd-decay-iters 100 "
+            "--lr-warmup-fraction 0.01 --bf16 --fp8-format hybrid "
+            "--fp8-amax-history-len 1024 --tensor-model-parallel-size 1 "
+            "--pipeline-model-parallel-size 4 --expert-model-parallel-size 4 "
+            "--num-virtual-stages-per-pipeline-rank 2 --sequence-parallel "
+            "--use-distributed-optimizer --moe-expert-capacity-factor 1.5 "
+            "--data-path my --tokenizer-type GPT2BPETokenizer --log-interval 10 "
+            "--save ckpt --load ckpt --rampup-batch-size 16 16 100").split())
+        found, runs = map(self.options, commands)
+        for name, value in {
+                "--mesh": "pp=4,ep=4", "--accumulate": "32", "--zero": "1",
+                "--precision": "fp8", "--fp8-scaling": "delayed:1024",
+                "--schedule": "interleaved", "--chunks": "2",
+                "--moe-capacity": "1.5"}.items():
+            self.assertEqual(found[name], value, name)
+        self.assertNotIn("--sequence-parallel", found)  # there is no tp
+        for name, value in {
+                "--lr-schedule": "warmup-stable-decay", "--warmup-steps": "10",
+                "--lr-decay-steps": "100", "--log-every": "10"}.items():
+            self.assertEqual(runs[name], value, name)
+        self.assertIn("--resume", commands[1])
+        left = [line.split(": ", 3)[2:] for line in said.splitlines()]
+        self.assertEqual({name for name, why in left if why == "not known here"},
+                         {"--rampup-batch-size"})
+        self.assertEqual({name for name, why in left
+                          if why.startswith("data is")},
+                         {"--data-path", "--tokenizer-type"})
 
 
 if __name__ == "__main__":

@@ -37,6 +37,18 @@ class Help(ZcTest):
                                                    "--timeout"}
             self.assertEqual(missing, set(), command)
 
+    def test_the_guide_knows_each_option(self):
+        """By its name, on the page of its task or on README's."""
+        root = pathlib.Path(__file__).resolve().parents[2]
+        pages = [root / "README.md", *(root / "tools/guide").glob("*.md")]
+        known = set(re.findall(r"--[a-z][\w-]*", "".join(
+            page.read_text() for page in pages
+            if page.name != "requirements.md")))
+        for command in ("compile", "run", "launch", "sign", "eval", "verify",
+                        "export", "inspect", "plan", "check", "doctor"):
+            self.assertEqual(offered(command) - known - {"--help"}, set(),
+                             command)
+
     def test_groups_and_the_command(self):
         text = self.zc("help", "compile")
         for group in ("Loss:", "Optimizer:", "Memory:", "Ranks:"):

@@ -168,14 +168,20 @@ class Marks(LintTest):
 class Requirements(LintTest):
     END_TO_END = {"test/e2e/CMakeLists.txt": "add_zc_e2e_test(a a_test.py)\n",
                   "test/e2e/a_test.py": "class A:\n    def test_it(self):\n"
-                                        "        pass\n"}
+                                        "        pass\n"
+                                        "class Base:\n    def setUp(self):\n"
+                                        "        pass\n",
+                  "test/passes/none.mlir": "\n"}
 
-    def table(self, first):
+    def table(self, first, notes=45, works=24):
         """A whole table, whose first row is given, and its page."""
         sys.path.insert(0, str(LINTS))
         import requirements  # pylint: disable=import-outside-toplevel
         text = "".join(f"{name} | feature | citation |\n"
                        for name in requirements.names()[1:])
+        text += "".join(f"N-{i:02} | A-01 | wrong | right\n"
+                        for i in range(1, notes + 1))
+        text += "".join(f"Work {i} | A-01\n" for i in range(works))
         files = dict(self.END_TO_END, **{requirements.TABLE: first + text})
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
@@ -191,14 +197,24 @@ class Requirements(LintTest):
 
     def test_rows_that_are_missing(self):
         self.complains("requirements", self.table(""), "A-01 is there 0 times")
-        self.complains("requirements", self.table("X-01 | f | citation |\n"),
-                       "there is no row X-01")
+        self.complains("requirements", self.table("Z-01 | f | citation |\n"),
+                       "there is no row Z-01")
+
+    def test_notes_and_works_that_are_missing(self):
+        row = "A-01 | f | done | a_test.A.test_it\n"
+        self.complains("requirements", self.table(row, notes=44),
+                       "notes are not N-01 to N-45")
+        self.complains("requirements", self.table(row, works=23),
+                       "23 works of the sources")
 
     def test_tests_that_do_not_exist(self):
         for name, message in (
                 ("a_test.A.test_other", "a_test.A has no such test"),
                 ("a_test.B.test_it", "has no such class"),
                 ("b_test.A", "b_test.py is not in test/e2e/CMakeLists.txt"),
+                ("a_test.A.setUp", "a_test.A has no such test"),
+                ("a_test.Base", "a_test.Base has no test"),
+                ("lit:passes/none.mlir", "runs nothing"),
                 ("unit:Suite.Name", "no such TEST"),
                 ("lit:passes/a.mlir", "no file test/passes/a.mlir")):
             self.complains("requirements",
@@ -207,6 +223,10 @@ class Requirements(LintTest):
     def test_what_says_nothing(self):
         self.complains("requirements", self.table("A-01 | f | done |\n"),
                        "nothing shows it")
+        self.complains(
+            "requirements",
+            self.table("A-01 | f | done | file:test/e2e/a_test.py\n"),
+            "no test shows it")
         self.complains("requirements",
                        self.table("A-01 | f | partly | a_test.A\n"),
                        "does not say what is missing")

@@ -28,10 +28,14 @@ class Tests:
         if kind == "unit":
             suite, _, test = rest.partition(".")
             return None if (suite, test) in self.units else "no such TEST"
-        folder = {"lit": "test", "guide": "tools/guide", "file": "."}.get(kind)
+        folder = {"lit": "test", "guide": "tools/guide", "lint": "tools/lint",
+                  "file": "."}.get(kind)
         if folder:
             path = self.root / folder / rest
-            return None if path.is_file() else f"no file {folder}/{rest}"
+            if not path.is_file():
+                return f"no file {folder}/{rest}"
+            runs = kind != "lit" or "RUN:" in path.read_text()
+            return None if runs else "runs nothing (RUN:)"
         if kind:
             return f"'{kind}' is no kind of test"
         return self.missing_end_to_end(rest)
@@ -44,9 +48,11 @@ class Tests:
             self.classes[module] = self.read_classes(module)
         if not path or path[0] not in self.classes[module]:
             return f"{module}.py has no such class"
-        if len(path) > 1 and path[1] not in self.classes[module][path[0]]:
+        tests = {each for each in self.classes[module][path[0]]
+                 if each.startswith("test")}
+        if len(path) > 1 and path[1] not in tests:
             return f"{module}.{path[0]} has no such test"
-        return None
+        return None if tests else f"{module}.{path[0]} has no test"
 
     def read_classes(self, module):
         """Test methods by class, those of classes of this file that they are
@@ -58,10 +64,21 @@ class Tests:
             if isinstance(node, ast.ClassDef):
                 methods = {each.name for each in node.body
                            if isinstance(each, ast.FunctionDef)}
+                methods |= {f"test_{each}" for each in
+                            added_to(parsed, node.name)}
                 for base in node.bases:
                     methods |= classes.get(getattr(base, "id", ""), set())
                 classes[node.name] = methods
         return classes
+
+
+def added_to(parsed, name):
+    """Tests that a file adds to a class in a loop: setattr(NAME, "test_...")."""
+    for node in ast.walk(parsed):
+        if (isinstance(node, ast.Call) and len(node.args) > 1
+                and getattr(node.func, "id", "") == "setattr"
+                and getattr(node.args[0], "id", "") == name):
+            yield ast.unparse(node.args[1])
 
 
 def check_row(row, tests):
@@ -69,6 +86,9 @@ def check_row(row, tests):
         yield f"{row.name}: '{row.state}' is no state"
     if row.state in ("done", "partly", "gpu") and not row.shows:
         yield f"{row.name}: {row.state}, but nothing shows it"
+    if row.state == "done" and all(name.startswith("file:")
+                                   for name in row.shows):
+        yield f"{row.name}: done, but no test shows it"
     if row.state in ("partly", "gpu") and not row.note:
         yield f"{row.name}: {row.state}, but it does not say what is missing"
     for name in row.shows:
@@ -90,7 +110,17 @@ def check(root):
     for row in rows:
         for complaint in check_row(row, tests):
             yield f"{requirements.TABLE}: {complaint}"
+    numbers = [note.name for note in notes]
+    if numbers != [f"N-{i:02}" for i in range(1, requirements.NOTES + 1)]:
+        yield f"{requirements.TABLE}: notes are not N-01 to N-{requirements.NOTES}"
+    of_sources = [work for work in works if any(
+        name[0] != requirements.BEYOND for name in work.rows)]
+    if len(of_sources) != requirements.WORKS:
+        yield (f"{requirements.TABLE}: {len(of_sources)} works of the sources, "
+               f"expected {requirements.WORKS}")
     for entry in [*notes, *works]:
+        if not entry.rows:
+            yield f"{requirements.TABLE}: {entry[0]}: of no row"
         for name in entry.rows:
             if name not in found:
                 yield f"{requirements.TABLE}: {entry[0]}: no row {name}"

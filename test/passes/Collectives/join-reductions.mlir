@@ -133,4 +133,31 @@ module attributes {dist.mesh = #dist.mesh<dp=2,tp=2>} {
     %4 = train.neg %1 : (tensor<4xf32>) -> tensor<4xf32>
     return %4, %3 : tensor<4xf32>, tensor<4xf32>
   }
+
+  // Tests that numbers of which each rank wants the largest of all are gathered
+  // together, and those that somebody reads in between are not.
+  // ALONE-LABEL: func.func @largest
+  // ALONE: %[[FLAT:.*]] = train.concat %{{.*}} : (tensor<1xf32>, tensor<1xf32>) -> tensor<2xf32>
+  // ALONE-NEXT: %[[ROW:.*]] = train.reshape %[[FLAT]] : (tensor<2xf32>) -> tensor<1x2xf32>
+  // ALONE-NEXT: %[[ALL:.*]] = dist.all_gather %[[ROW]] {axes = ["dp"], dim = 0 : i64, traffic = "statistics"} : (tensor<1x2xf32>) -> tensor<2x2xf32>
+  // ALONE-NEXT: %[[MOST:.*]] = train.amax %[[ALL]] dims [0] : (tensor<2x2xf32>) -> tensor<2xf32>
+  // ALONE-NEXT: train.slice %[[MOST]] {offsets = array<i64: 0>
+  // ALONE: train.slice %[[MOST]] {offsets = array<i64: 1>
+  // ALONE: train.neg
+  // ALONE: dist.all_gather %{{.*}} : (tensor<1xf32>) -> tensor<2xf32>
+  // ALONE: dist.all_gather %{{.*}} : (tensor<4xf32>) -> tensor<8xf32>
+  // ALONE-NOT: dist.all_gather
+  func.func @largest(%a: tensor<1xf32>, %b: tensor<1xf32>, %c: tensor<1xf32>, %d: tensor<4xf32>)
+      -> (tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>) {
+    %0 = dist.all_gather %a {axes = ["dp"], dim = 0 : i64, traffic = "statistics"} : (tensor<1xf32>) -> tensor<2xf32>
+    %1 = train.amax %0 dims [0] : (tensor<2xf32>) -> tensor<f32>
+    %2 = dist.all_gather %b {axes = ["dp"], dim = 0 : i64, traffic = "statistics"} : (tensor<1xf32>) -> tensor<2xf32>
+    %3 = train.amax %2 dims [0] : (tensor<2xf32>) -> tensor<f32>
+    %4 = train.neg %1 : (tensor<f32>) -> tensor<f32>
+    %5 = dist.all_gather %c {axes = ["dp"], dim = 0 : i64, traffic = "statistics"} : (tensor<1xf32>) -> tensor<2xf32>
+    %6 = train.amax %5 dims [0] : (tensor<2xf32>) -> tensor<f32>
+    %7 = dist.all_gather %d {axes = ["dp"], dim = 0 : i64, traffic = "statistics"} : (tensor<4xf32>) -> tensor<8xf32>
+    %8 = train.amax %7 dims [0] : (tensor<8xf32>) -> tensor<f32>
+    return %4, %3, %6, %8 : tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>
+  }
 }

@@ -19,7 +19,9 @@
 // CHECK-DAG: train.reshape %[[FINITE]]
 // CHECK-DAG: %[[MOST:.*]] = train.max %[[NOW]],
 // CHECK-DAG: train.concat %[[MOST]], %[[PAST]] {dim = 0 : i64}
-// CHECK-COUNT-3: train.scaled_matmul
+// CHECK-DAG: train.scaled_matmul %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : {{.*}} -> tensor<16x48xbf16>
+// CHECK-DAG: train.scaled_matmul {{.*}} -> tensor<16x32xbf16>
+// CHECK-DAG: train.scaled_matmul {{.*}} -> tensor<32x48xbf16>
 // CHECK: return {{.*}} : tensor<16x48xbf16>, tensor<16x32xbf16>, tensor<32x48xbf16>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 
 // Tests that the step ends with a history whose newest element is free.

@@ -25,3 +25,12 @@ func.func @step(%x: tensor<16x32xbf16> {train.input = "x"}, %w: tensor<32x48xbf1
   %0 = train.matmul %x, %w {train.float8 = [f8E4M3FN, f8E4M3FN, "w"]} : (tensor<16x32xbf16>, tensor<32x48xbf16>) -> tensor<16x48xbf16>
   return %0 : tensor<16x48xbf16>
 }
+
+// -----
+
+train.state @w "parameter" : tensor<32x48xbf16>
+func.func @step(%x: tensor<16x32xbf16> {train.input = "x"}, %w: tensor<32x48xbf16> {train.state = @w}) -> tensor<16x48xbf16> {
+  // expected-error @+1 {{expected two types of 8-bit floats, and a weight's name, in train.float8, found [bf16, f8E4M3FN, "w"]}}
+  %0 = train.matmul %x, %w {train.float8 = [bf16, f8E4M3FN, "w"]} : (tensor<16x32xbf16>, tensor<32x48xbf16>) -> tensor<16x48xbf16>
+  return %0 : tensor<16x48xbf16>
+}

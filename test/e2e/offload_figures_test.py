@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""Figures of offloading: what is copied, how long a step waits for it, what a
+GPU keeps."""
+import json
+import unittest
+
+from requirements_test import CLUSTERS, LOSS, SMALL, RequirementsTest
+
+
+class Figures(RequirementsTest):
+
+    def test_copies_of_offloading(self):
+        """K-01: what lies in the second memory is copied there in each step, and
+        back once or, where it is read far apart, twice; what the peak falls by is
+        a part of it."""
+        plain, away = (self.inspect(self.write_large(**SMALL), *options)["memory"]
+                       for options in ((), ("--offload", "activations")))
+        self.assertEqual(plain["copied"], {"away": 0, "back": 0})
+        self.assertLessEqual(away["copied"]["away"], away["copied"]["back"])
+        self.assertLessEqual(away["copied"]["back"],
+                             2 * away["copied"]["away"])
+        self.assertGreaterEqual(away["copied"]["away"], away["offloaded"])
+        self.assertGreaterEqual(away["offloaded"], plain["peak"] - away["peak"])
+
+    def test_copies_hide(self):
+        """K-02: a step that keeps its parameters in the host's memory is as long
+        as one that does not while a layer's copies take no longer than it; where
+        the link is slower, the step waits."""
+        model = self.write_large(**dict(SMALL, width=512, length=256,
+                                        batch=64, vocabulary=1024))
+        cluster = json.loads((CLUSTERS / "h100-dgx.json").read_text())
+        steps = {}
+        for rate in (2e11, 1e10):
+            cluster["host"]["bytes_per_s"] = rate
+            path = self.folder / "c.json"
+            path.write_text(json.dumps(cluster))
+            for offload in ("none", "parameters"):
+                steps[rate, offload] = self.plan(
+                    model, *LOSS, "--cluster", path, "--precision", "bf16",
+                    "--accumulate", 8, "--offload", offload)["step_s"]
+        self.assertEqual(steps[2e11, "none"], steps[1e10, "none"])
+        self.assertLess(steps[2e11, "parameters"],
+                        1.02 * steps[2e11, "none"])
+        self.assertGreater(steps[1e10, "parameters"],
+                           1.2 * steps[1e10, "none"])
+
+    def test_zero_offload(self):
+        """K-03: of 13e9 parameters a GPU keeps the weights in 16 bits, 26 GB;
+        moments and float32 weights are the host's, 12 bytes a parameter, and in
+        a step 2 bytes a parameter go there and 2 come back. A GPU of 80 GB has
+        room for a step."""
+        layers, width, vocabulary = 10, 10240, 25600
+        model = self.write_large(layers=layers, width=width, heads=80,
+                                 length=256, batch=1, vocabulary=vocabulary)
+        weights = 12 * layers * width**2 + 2 * vocabulary * width
+        artifact = self.folder / "a.zca"
+        self.zc("compile", model, *LOSS, "--optimizer", "adamw", "--init",
+                "normal:0.02", "--verify", "off", "--target", "cuda", "--cubins",
+                "none", "--precision", "bf16", "--recompute", "layer",
+                "--offload", "update", "-o", artifact)
+        memory = json.loads(self.zc("inspect", artifact, "--json",
+                                    "--memory"))["memory"]
+        self.assertAlmostEqual(memory["parameters"] / 1e9, 26, delta=1)
+        self.assertLess(memory["persistent"], 2.02 * weights)
+        self.assertLess(memory["peak"], 40e9)
+        # Beside the states gradients and new weights on their way.
+        self.assertGreater(memory["offloaded"], 11.9 * weights)
+        self.assertLess(memory["offloaded"], 16.1 * weights)
+        for way in ("away", "back"):
+            self.assertAlmostEqual(memory["copied"][way] / weights, 2,
+                                   delta=0.02)
+
+
+if __name__ == "__main__":
+    unittest.main()

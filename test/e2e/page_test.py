@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""The pages of zc inspect --html."""
+import html.parser
+import json
+import re
+import unittest
+
+from zctest import Fixture, ZcTest
+
+
+class Page(html.parser.HTMLParser):
+    """Counts elements and remembers what they refer to."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.counts, self.references = [], {}, []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.counts[tag] = self.counts.get(tag, 0) + 1
+        self.references += [value for name, value in attributes
+                            if name in ("src", "href")]
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, tag
+
+
+class Pages(ZcTest):
+
+    def setUp(self):
+        super().setUp()
+        self.fixture = Fixture("cnn")
+        self.artifact = self.compile(self.fixture)
+
+    def instructions(self, program):
+        report = json.loads(self.zc("inspect", self.artifact, "--ops",
+                                    "--json"))
+        return sum(report["ops"]["programs"][program].values())
+
+    def test_page(self):
+        path = self.folder / "page.html"
+        self.zc("inspect", self.artifact, "--html", path)
+        page = Page(path.read_text())
+        self.assertEqual(page.open, [], "every element is closed")
+        self.assertEqual(page.references, [], "it needs no other file")
+        drawn = sum(self.instructions(program)
+                    for program in ("init", "step", "eval"))
+        # How long activations live, in tenths; `init` has none.
+        lives = 2
+        memory = json.loads(self.zc("inspect", self.artifact, "--memory",
+                                    "--json"))["memory"]
+        at_peak = [size for size in memory["at_peak"].values() if size]
+        self.assertEqual(page.counts["rect"],
+                         drawn + 10 * lives + len(at_peak))
+        self.assertEqual(page.counts["svg"], 6 + lives + 1)
+        # Axes with their units, legends, and what is alive at the peak.
+        text = path.read_text()
+        self.assertEqual(text.count("How long activations live"), lives)
+        self.assertEqual(text.count(">instruction</text>"), 3)
+        self.assertEqual(text.count(">share of all costs</text>"), 3)
+        self.assertEqual(text.count(">stream 0</text>"), 3)
+        self.assertRegex(text, r'text-anchor="end"[^>]*>[\d.]+ [KM]?i?B</text>')
+        # Round numbers, and none of them twice, however few there are.
+        for drawing in re.findall("<svg.*?</svg>", text, re.DOTALL):
+            marks = re.findall(r">(\d+)</text>", drawing)
+            self.assertEqual(len(marks), len(set(marks)), drawing[:2000])
+            for size in re.findall(
+                    r'text-anchor="end"[^>]*>([\d.]+) [KM]?i?B</text>',
+                    drawing):
+                self.assertRegex(size.replace(".", ""), r"^0*[1-9]?\d?0*$")
+        self.assertEqual(text.count('"></span>convolution'), 3)
+        self.assertRegex(text, r"<summary>\d+ tensors alive there</summary>")
+        said = self.zc("inspect", self.artifact, "--html", path, "--memory",
+                       "--json")
+        self.assertEqual(set(json.loads(said)), set(json.loads(
+            self.zc("inspect", self.artifact, "--memory", "--json"))))
+
+    def page_of(self, artifact):
+        """Its text, and that of each section below a heading of its own."""
+        path = self.folder / "page.html"
+        self.zc("inspect", artifact, "--html", path)
+        text = path.read_text()
+        page = Page(text)
+        self.assertEqual((page.open, page.references), ([], []))
+        return text, dict(re.findall(r"<h2>(.*?)</h2>(.*?)(?=<h2>|</body>)",
+                                     text, re.DOTALL))
+
+    def test_page_of_ranks(self):
+        """Who has which part, how many copies there are, what is sent; at the
+        peak the classes are all of it."""
+        fixture = Fixture("gpt")
+        artifact = self.compile(fixture, "adamw", "--mesh", "dp=2,tp=2",
+                                "--zero", 1, name="ranks.zca")
+        _, sections = self.page_of(artifact)
+        found = json.loads(self.zc("inspect", artifact, "--json", "--memory",
+                                   "--comm", "--sharding"))
+        copies = found["memory"]["copies"]
+        self.assertEqual(
+            re.findall(r'<td class="n">([\d.]+)</td>', sections["Copies"]),
+            [f"{copies[name]:.2f}" for name in
+             ("parameters", "gradients", "optimizer")])
+        # Four ranks have each of two parts twice, and states once; norms are
+        # not divided by tp.
+        self.assertLess(abs(copies["optimizer"] - 1), 0.1)
+        self.assertGreater(copies["parameters"], 2 - 0.05)
+        drawn = sections["How tensors are divided"]
+        parts = {}
+        for name, part, count in re.findall(
+                r"<title>(.*), part (\d+) of (\d+)</title>", drawn):
+            parts.setdefault(name, []).append((int(part), int(count)))
+        for entry in found["sharding"]:
+            if entry["name"] in parts:
+                count = 2 ** sum(len(dim) for dim in entry["sharding"][:2])
+                self.assertEqual(parts[entry["name"]],
+                                 [(part, count) for part in range(count)])
+        self.assertIn("input_ids", parts)
+        self.assertIn("[4, 32] by dp, -", drawn)
+        sent = sections["Communication of a step"]
+        for axis in ("dp", "tp"):
+            self.assertIn(f"<td>along {axis}</td>", sent)
+        peak = found["memory"]["at_peak"]
+        bar = sections["Memory"].split("At the peak")[1].split("</svg>")[0]
+        self.assertEqual({name for name in re.findall("<title>(.*?),", bar)},
+                         {name for name, size in peak.items() if size})
+        widths = re.findall(r'<rect [^>]*width="([\d.]+)"', bar)
+        self.assertAlmostEqual(sum(map(float, widths)), 1000, delta=0.1)
+
+    def test_page_of_a_pipeline(self):
+        """A box for each forward and backward, in a row a role."""
+        artifact = self.compile(Fixture("gpt"), "adamw", "--mesh", "pp=2",
+                                "--accumulate", 4, name="pipeline.zca")
+        _, sections = self.page_of(artifact)
+        order = sections["Order of a step: 1f1b"]
+        works = re.findall(r'y="([\d.]+)"[^>]*><title>([FB])(\d)</title>', order)
+        self.assertEqual(len(works), 2 * 2 * 4)
+        self.assertEqual(len({y for y, *_ in works}), 2)
+        self.assertIn("Bubble: ", order)
+        for role in (0, 1):
+            self.assertIn(f"<h3>Role {role}</h3>",
+                          sections["How tensors are divided"])
+            self.assertIn("At the peak", sections[f"Memory of role {role}"])
+
+    def test_page_of_several(self):
+        """One model alone has no curve by layers."""
+        path = self.folder / "page.html"
+        other = self.compile(self.fixture, "sgd", name="<other>.zca")
+        self.zc("inspect", self.artifact, other, "--html", path)
+        text = path.read_text()
+        page = Page(text)
+        self.assertEqual(page.open, [], "every element is closed")
+        self.assertEqual(page.references, [], "it needs no other file")
+        self.assertEqual(page.counts["svg"], 2)
+        self.assertIn("<h3>model</h3>", text)
+        self.assertIn("<h3>&lt;other&gt;</h3>", text)
+        # One scale for both, and what was chosen otherwise.
+        sizes = [re.findall(r'text-anchor="end"[^>]*>([^<]+)<', part)
+                 for part in text.split("<svg ")[1:]]
+        self.assertEqual(sizes[0][:5], sizes[1][:5])
+        self.assertIn("<tr><td>optimizer</td><td>adamw</td><td>sgd</td></tr>",
+                      text)
+        self.assertIn("<tr><td>beta1</td><td>0.9</td><td>-</td></tr>", text)
+        self.assertNotIn("<tr><td>loss</td>", text)
+        for more in (["--memory"], ["--html", path, "--json"]):
+            self.fails(2, ["several", "--html FILE"], "inspect",
+                       self.artifact, other, *more)
+        self.fails(1, ["missing.zca"], "inspect", self.artifact,
+                   self.folder / "missing.zca", "--html", path)
+
+
+if __name__ == "__main__":
+    unittest.main()
