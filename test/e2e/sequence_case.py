@@ -62,7 +62,7 @@ class SequenceCase(ZcTest):
             seen[0], seen[1], seen[2] = (np.arange(TOKENS) < 11,
                                          np.arange(TOKENS) >= 6, False)
             arrays["seen"] = seen.astype(np.int64)
-        np.savez(data, **arrays, **dict(feeds))
+        np.savez(data, **{**arrays, **dict(feeds)})
         losses = {}
         for mesh, attention in (("", ""), *(meshes or [
                 ("sp=2", "ulysses"), ("sp=2", "auto"), ("sp=2", "gather"),

@@ -95,7 +95,7 @@ LAYOUTS = {
     "sp-ring-fed": ({"mask": "fed"}, MSE,
                     ["--mesh", "sp=4", "--sp-attention", "ring"]),
     "sp-ring-fed-keys": ({"mask": "fed-keys", "fused": True}, MSE,
-                         ["--mesh", "sp=2", "--sp-attention", "ring"]),
+                         ["--mesh", "sp=4", "--sp-attention", "ring=zigzag"]),
     "sp-ring-counts": ({"mask": "padded", "counts": True}, MSE,
                        ["--mesh", "sp=2", "--sp-attention", "ring=zigzag"]),
     "sp-auto-padded": ({"mask": "padded"}, MSE, ["--mesh", "sp=4"]),
