@@ -110,26 +110,43 @@ class SequenceMasks(SequenceCase):
     def test_masks_that_are_fed_in_16_bits(self):
         """fp16 has minus infinity for numbers below -65504: queries that see no
         key get zeros there, and the mean of the values in bf16. One rank rounds
-        scores to 2^-8 of 65504."""
+        scores beside -65504, a ring does not."""
         lowest = np.finfo(np.float32).min
         for precision, number in (("fp16", lowest), ("fp16", -1e9),
                                   ("fp16", -np.inf), ("fp16", -65504),
                                   ("bf16", lowest), ("bf16", -1e9)):
             with self.subTest(precision=precision, number=number):
-                self.compare(mask="fed", feeds=self.given(number),
-                             rtol=3e-4 if number == -65504 else 2e-4,
+                given = self.given(number)
+                level = (given["given"] - given["given"].max(-1, keepdims=True)
+                         if number == -65504 else given["given"])
+                self.compare(mask="fed", feeds=given, rtol=2e-4,
+                             alone_feeds={"given": level},
                              meshes=[("sp=2", "ring")],
                              options=("--precision", precision))
 
     def test_masks_by_numbers_that_scores_are_near(self):
-        """Keys are hidden by -65504 in float16, and by -10000 in old models. One rank
-        rounds the scores of queries that see no key to 2^-8 and 2^-10 beside it,
-        a ring does not: no other query may differ."""
-        for number, rounds in ((-65504, 3e-4), (-1e4, 1e-4)):
-            for blind, rtol in ((False, 5e-6), (True, rounds)):
-                with self.subTest(number=number, blind=blind):
-                    self.compare(mask="fed", feeds=self.given(number, blind),
-                                 rtol=rtol, meshes=[("sp=4", "ring")])
+        """Keys are hidden by -65504 in float16, and by -10000 in old models. One
+        rank rounds the scores of queries that see no key beside it, to 2^-8 and
+        2^-10, a ring does not: its losses are those of one rank whose mask has 0
+        for such queries, of which softmax is the same."""
+        for number in (-65504, -1e4):
+            with self.subTest(number=number):
+                given = self.given(number)
+                level = given["given"] - given["given"].max(-1, keepdims=True)
+                self.compare(mask="fed", feeds=given,
+                             alone_feeds={"given": level},
+                             meshes=[("sp=4", "ring"), ("sp=2", "ring")])
+
+    def test_keys_hidden_by_such_numbers_beside_a_causal_mask(self):
+        """There a ring rounds the sum of each block beside the number: weights of
+        queries that see no key by 2^-9 and 2^-11, half of a step, as one rank
+        rounds their scores, and losses, means of them, by less than a tenth."""
+        for number, rounds in ((-65504, 2e-4), (-1e4, 5e-5)):
+            with self.subTest(number=number):
+                self.compare(mask="fed-keys", fused=True, rtol=rounds,
+                             feeds=self.of_keys(number), meshes=[
+                                 ("sp=4", "ring=zigzag"),
+                                 ("sp=2", "ring=contiguous")])
 
     def test_masks_of_keys_that_are_fed(self):
         """They go round with the keys; of one sample all are hidden."""

@@ -98,6 +98,12 @@ LAYOUTS = {
                          ["--mesh", "sp=4", "--sp-attention", "ring=zigzag"]),
     "sp-ring-counts": ({"mask": "padded", "counts": True}, MSE,
                        ["--mesh", "sp=2", "--sp-attention", "ring=zigzag"]),
+    # Ranks that drew other elements of dropout would differ by far more.
+    "sp-dropout": ({"dropout": True}, MSE, ["--mesh", "sp=4",
+                                            "--sp-attention", "ring=zigzag"]),
+    "sp-dropout-heads": ({"dropout": True, "drops_weights": True}, MSE,
+                         ["--mesh", "dp=2,sp=2", "--sp-attention", "ulysses",
+                          "--zero", "2"]),
     "sp-auto-padded": ({"mask": "padded"}, MSE, ["--mesh", "sp=4"]),
     "sp-gather": ("gpt", None, ["--mesh", "sp=2", "--sp-attention",
                                 "gather"]),
