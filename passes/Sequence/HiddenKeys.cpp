@@ -70,7 +70,7 @@ Value HiddenKeys::countIn(Value mask, const Largest &hidden) {
                    {kMaskKeys});
 }
 
-/// Of a mask's keys [.., keys], with the keys' dim gone.
+/// The largest of a mask's keys [.., keys], with the keys' dim gone.
 Largest HiddenKeys::findLargest(Value mask) {
   Value numbers = widen(builder, loc, mask);
   Largest largest{largestOf(numbers, {kMaskKeys})};
@@ -80,14 +80,14 @@ Largest HiddenKeys::findLargest(Value mask) {
   return largest;
 }
 
-/// Of the keys of two parts.
+/// The largest of two parts' keys.
 Largest HiddenKeys::join(const Largest &a, const Largest &b) {
   Value most = MaxOp::create(builder, loc, a.number, b.number);
   return {most, AddOp::create(builder, loc, countEqual(a, most),
                               countEqual(b, most))};
 }
 
-/// Of each element and those before it in the last dim.
+/// The largest of each element and those before it in the last dim.
 Largest HiddenKeys::scan(Value numbers) {
   Largest all{numbers, number(numbers, 1)};
   for (int64_t by = 1; by < shapeOf(numbers).back(); by *= 2)
@@ -96,7 +96,7 @@ Largest HiddenKeys::scan(Value numbers) {
   return all;
 }
 
-/// What every rank has: its value behind a dim of ranks.
+/// Every rank's value, behind a dim of ranks.
 Value HiddenKeys::gather(Value value) {
   auto type = cast<RankedTensorType>(value.getType());
   SmallVector<int64_t> shape(type.getShape());
@@ -111,8 +111,8 @@ Value HiddenKeys::gather(Value value) {
   return all;
 }
 
-/// Of the chunks [batch, heads, chunks] of all ranks that began before each of
-/// the rank's own; no `ownChunks`: of all chunks.
+/// The largest of the chunks [batch, heads, chunks] of all ranks that began
+/// before each of the rank's own; no `ownChunks`: of all chunks.
 Largest HiddenKeys::gatherChunks(const Largest &chunks, Value ownChunks) {
   SmallVector<int64_t> shape(shapeOf(chunks.number));
   shape.push_back(1);

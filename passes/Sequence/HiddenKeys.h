@@ -16,7 +16,7 @@
 
 namespace zc::attention {
 
-/// What a mask says of queries' keys, [batch, heads, queries or 1] as wide as
+/// A mask's word on queries' keys, [batch, heads, queries or 1] as wide as
 /// kernels compute: the largest number, and how many keys have it.
 struct Largest {
   mlir::Value number = mlir::Value(), count = mlir::Value();
@@ -40,7 +40,7 @@ public:
   /// nor where minus infinity hides.
   bool areCounted() const;
 
-  /// What the rank's `mask` and those of the others say. `ownChunks`: the
+  /// The numbers of the rank's `mask` and those of the others. `ownChunks`: the
   /// places of the rank's chunks of tokens among all, [chunks] of i64.
   Hidden find(mlir::Value mask, mlir::Value ownChunks);
 

@@ -91,8 +91,8 @@ protected:
   /// block that has gone `turns` ranks far; they differ from rank to rank.
   Value columnsOf(Value mask, int64_t turns);
 
-  /// What the mask of all ranks hides by numbers that are finite; nothing where
-  /// no keys must be counted.
+  /// The keys that the mask of all ranks hides by numbers that are finite;
+  /// nothing where no keys must be counted.
   Hidden findHidden(Value mask);
 
   /// How many of a block's keys count for queries that see none, as `like`, log
@@ -210,7 +210,7 @@ protected:
             block.mask ? half(block.mask, kMaskKeys, second) : Value()};
   }
 
-  /// Of the first or second half of the queries.
+  /// The part of the first or second half of the queries.
   Hidden half(const Hidden &hidden, bool second) {
     if (!hidden.number)
       return {};

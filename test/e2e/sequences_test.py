@@ -74,7 +74,7 @@ class Sequences(TokensCase):
                                      2 * sums)
 
     def test_a_ring_holds_its_own_part_and_one_more(self):
-        """Of keys, and of values: the rank's own, kept for the backward, the part
+        """Keys and values are held in three parts: the rank's own, kept for the backward, the part
         at hand, and one that comes meanwhile, however many ranks there are."""
         model = self.write_large(layers=1, width=64, heads=8, length=256, batch=1,
                                  vocabulary=64)

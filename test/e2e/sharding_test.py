@@ -172,7 +172,7 @@ class Sharding(ZcTest):
             elif kind == "f32" and (bits := re.search(
                     rf'state @"?{re.escape(name)}"? "constant" : [^{{]*'
                     r'{value = dense<"0x(\w+)"', module.read_text())):
-                # What is known of a constant, as that a mask is causal, is used.
+                # The compiler uses constants that it knows, as causal masks.
                 arrays[name] = np.frombuffer(bytes.fromhex(bits[1]),
                                              np.float32).reshape(shape)
             elif kind == "f32":
