@@ -202,12 +202,13 @@ private:
   float exponentiate(float *row, int64_t query, int64_t seen) {
     int64_t valid = countSeen(head, query);
     scaleRow(row, query, valid);
-    __m512 hidden = _mm512_set1_ps(-__builtin_inff()), most = hidden;
-    for (int64_t i = 0; i < valid; i += kLanes) {
-      __m512 value = _mm512_mask_loadu_ps(hidden, maskOf(valid - i), row + i);
-      most = _mm512_max_ps(most, value);
+    float largest = largestOf(row, valid);
+    if (head.mask.data && hidesAll(largest)) { // scores are lost in numbers
+      const auto *mask = head.mask.data + query * head.mask.stride;
+      for (int64_t i = 0; i < valid; ++i)
+        row[i] = maskNumber(mask[i]);
+      largest = largestOf(row, valid);
     }
-    float largest = largestOf(most);
     // Scores that are all -inf by themselves give NaN, as in float32.
     const bool nothing =
         largest == -__builtin_inff() && (head.mask.data || valid == 0);
@@ -224,6 +225,15 @@ private:
       head.logSumExp[query] =
           nothing ? kNothingSeen : largest + __builtin_logf(total);
     return total;
+  }
+
+  static float largestOf(const float *row, int64_t valid) {
+    __m512 hidden = _mm512_set1_ps(-__builtin_inff()), most = hidden;
+    for (int64_t i = 0; i < valid; i += kLanes) {
+      __m512 value = _mm512_mask_loadu_ps(hidden, maskOf(valid - i), row + i);
+      most = _mm512_max_ps(most, value);
+    }
+    return amx::largestOf(most);
   }
 
   static void packRow(const float *row, int64_t r, const Panels &panels) {

@@ -127,11 +127,16 @@ float exponentiateRow(float *row, int64_t valid, int64_t padded,
   return sumOf(sum);
 }
 
-/// exponentiateRow for a row with a mask: of what is hidden, nothing.
+/// exponentiateRow for a row with a mask: of what is hidden, nothing, and of
+/// keys that finite numbers hide, all of them, what these say without scores.
 float exponentiateMaskedRow(float *row, const float *mask, int64_t valid,
                             int64_t padded, float &largest) {
   addTo(row, mask, valid);
   float sum = exponentiateRow(row, valid, padded, largest);
+  if (hidesAll(largest)) {
+    __builtin_memcpy(row, mask, valid * sizeof(float));
+    return exponentiateRow(row, valid, padded, largest);
+  }
   if (largest != -__builtin_inff())
     return sum;
   fill(row, 0, padded, 0);

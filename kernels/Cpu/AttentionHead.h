@@ -72,6 +72,12 @@ static inline float maskNumber(uint16_t bits) { // of bfloat16
   return number;
 }
 
+/// Whether the largest of a row's masked scores says that finite numbers hide
+/// all of its keys.
+static inline bool hidesAll(float largest) {
+  return largest < kAllHidden && largest != -__builtin_inff();
+}
+
 /// Where finite numbers of a mask hide all keys of a query, scores are lost in
 /// them and the mask alone says which keys count: all where it is one number,
 /// and else those of the largest. Sets `logs` to logs of what `keys` keys from

@@ -5,11 +5,14 @@
 // 0.004 as the next smaller step there. But a number that all keys of a query
 // have in common changes no softmax: less the largest of them, the sums are
 // exact. Where the largest is below kAllHidden, scores are lost, too, as on one
-// rank, and keys that have it are counted (PartAttention.cpp). float16 has only
+// rank, and keys that have it are counted (HiddenKeys.h). float16 has only
 // minus infinity below kAllHidden.
 //
 // The largest number of a causal attention's query is that of the keys up to
-// it: such a mask becomes one of queries and keys, with minus infinity behind.
+// it. A mask of queries and keys gets minus infinity behind these. One of keys
+// stays: it would become one of queries, too, of which a rank would hold rows
+// of all keys. There blocks are rounded beside such a number, as one rank's
+// scores are; keys are counted (HiddenKeys.h).
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Sequence/PartMasks.h"
@@ -73,17 +76,14 @@ private:
     return broadcast(builder, loc, iota, shape, {dim});
   }
 
-  /// `mask` [.., queries or 1, keys] with minus infinity after each query.
+  /// `mask` [.., queries, keys] with minus infinity after each query.
   Value hideLater(Value mask) {
-    const int64_t queries = countTokens(op.getQuery());
-    SmallVector<int64_t> shape(shapeOf(mask));
-    shape[2] = queries;
-    Value ofQueries = places(queries, shape, 2);
+    ArrayRef<int64_t> shape = shapeOf(mask);
+    Value ofQueries = places(shape[2], shape, 2);
     Value ofKeys = places(shape[kMaskKeys], shape, kMaskKeys);
     Value later = compare(builder, loc, "lt", ofQueries, ofKeys);
-    Value all = broadcast(builder, loc, mask, shape, {0, 1, 2, 3});
-    Value hidden = number(all, -std::numeric_limits<double>::infinity());
-    return SelectOp::create(builder, loc, all.getType(), later, hidden, all);
+    Value hidden = number(mask, -std::numeric_limits<double>::infinity());
+    return SelectOp::create(builder, loc, mask.getType(), later, hidden, mask);
   }
 
   Value level(Value mask) {
@@ -109,11 +109,16 @@ private:
 
 } // namespace
 
+/// Whether a mask's numbers may be such that blocks do not add up.
+static bool isUneven(AttentionOp op) {
+  return op.getMask() && !saysLastKeys(op.getMask()) &&
+         (!op.getCausal() || hasMaskOfQueries(op)) && !hidesAlike(op);
+}
+
 void levelMasks(func::FuncOp program,
                 llvm::function_ref<bool(Operation *)> goesRound) {
   for (auto op : program.getOps<AttentionOp>())
-    if (op.getMask() && !saysLastKeys(op.getMask()) && !hidesAlike(op) &&
-        goesRound(op))
+    if (isUneven(op) && goesRound(op))
       MaskLeveller(op).run();
 }
 

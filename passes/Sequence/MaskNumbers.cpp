@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/Sequence/MaskNumbers.h"
 
+#include "dialects/Train/Ops/AttentionSupport.h"
 #include "dialects/Train/StateLookup.h"
 #include "passes/Sequence/TokenDims.h"
 
@@ -25,8 +26,8 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// Numbers up to this are near 0: scores are not rounded beside them.
 constexpr double kNear = 1e3;
-/// No score gets here, and a score of up to 1e20 is lost in it.
-constexpr double kFar = -1e30;
+/// Scores are lost in numbers below this.
+constexpr double kFar = kAllHidden;
 /// A mask is computed by few ops, of few numbers.
 constexpr int kDepth = 16;
 constexpr size_t kMostNumbers = 8;

@@ -35,8 +35,7 @@ public:
     if (isGathered())
       return attendGathered();
     Block block{keys.getSource(), values.getSource(), attention.getMask()};
-    if (block.mask && needsCounts(block.mask) && !attention.getCausal())
-      largest = largestOf(block.mask);
+    hidden = findHidden(block.mask);
     Rows rows = isZigzag() ? goZigzag(block) : goRound(block);
     if (attention.getMask()) {
       Value none = compare(builder, loc, "eq", rows.logSumExp,
@@ -69,8 +68,10 @@ private:
         causal ? builder.getUnitAttr() : UnitAttr());
   }
 
-  Rows attend(Value query, const Block &block, bool causal) {
-    AttentionOp own = build(query, block, causal);
+  /// `hidden`: of those queries; `isOwn`: the block's keys are the rank's.
+  Rows attend(Value query, const Hidden &hidden, const Block &block,
+              bool isOwn) {
+    AttentionOp own = build(query, block, isOwn && isCausal());
     Rows rows{widen(builder, loc, own.getResult()), own.getLogSumExp()};
     if (block.mask) {
       Value none = compare(builder, loc, "ge", rows.logSumExp,
@@ -78,17 +79,22 @@ private:
       rows.logSumExp =
           SelectOp::create(builder, loc, rows.logSumExp.getType(), none,
                            number(rows.logSumExp, -kInfinity), rows.logSumExp);
-      if (!attention.getCausal())
-        rows.count = countHidden(block.mask, largest, rows.logSumExp);
+      if (hidden.number || !isCausal())
+        rows.count = countHidden(block.mask, hidden, rows.logSumExp, isOwn);
     }
     return rows;
   }
 
   /// Rows that see the block only where `condition` holds (or does not).
   Rows where(Value condition, Rows rows, bool holds = true) {
-    Value nothing = number(rows.logSumExp, -kInfinity);
-    rows.logSumExp = holds ? choose(condition, rows.logSumExp, nothing)
-                           : choose(condition, nothing, rows.logSumExp);
+    auto only = [&](Value value, double otherwise) {
+      Value other = number(value, otherwise);
+      return holds ? choose(condition, value, other)
+                   : choose(condition, other, value);
+    };
+    rows.logSumExp = only(rows.logSumExp, -kInfinity);
+    if (rows.count)
+      rows.count = only(rows.count, 0);
     return rows;
   }
 
@@ -142,18 +148,22 @@ private:
   }
 
   Rows goRound(Block block) {
-    const bool causal = attention.getCausal();
     Value query = attention.getQuery();
     Block next = rotate(block);
-    Rows rows = attend(query, whole(block, 0), causal);
+    Rows rows = attend(query, hidden, whole(block, 0), /*isOwn=*/true);
     for (int64_t turns = 1; turns < group.ranks; ++turns) {
       block = next;
       if (turns + 1 < group.ranks)
         next = rotate(block);
-      Rows more = attend(query, whole(block, turns), false);
-      rows = add(rows, causal ? where(beganBefore(turns), more) : more);
+      Rows more = attend(query, hidden, whole(block, turns), false);
+      rows = add(rows, isCausal() ? where(beganBefore(turns), more) : more);
     }
     return rows;
+  }
+
+  Rows halfOf(const Rows &rows, bool second) {
+    return {half(rows.result, 1, second), half(rows.logSumExp, 2, second),
+            rows.count ? half(rows.count, 2, second) : Value()};
   }
 
   /// Rank r has chunks r and 2p - 1 - r of 2p: half of each block's scores are
@@ -161,10 +171,10 @@ private:
   Rows goZigzag(Block block) {
     Value query = attention.getQuery();
     Block next = rotate(block);
-    Rows own = attend(query, whole(block, 0), true);
-    Rows early{half(own.result, 1, false), half(own.logSumExp, 2, false)};
-    Rows late{half(own.result, 1, true), half(own.logSumExp, 2, true)};
+    Rows own = attend(query, hidden, whole(block, 0), /*isOwn=*/true);
+    Rows early = halfOf(own, false), late = halfOf(own, true);
     Value first = half(query, 1, false), second = half(query, 1, true);
+    Hidden ofFirst = half(hidden, false), ofSecond = half(hidden, true);
     for (int64_t turns = 1; turns < group.ranks; ++turns) {
       block = next;
       if (turns + 1 < group.ranks)
@@ -172,8 +182,9 @@ private:
       Value before = beganBefore(turns);
       Block all = whole(block, turns), low = half(all, false);
       Block chosen = choose(before, low, half(all, true));
-      Rows one = attend(choose(before, first, second), low, false);
-      Rows other = attend(second, chosen, false);
+      Rows one = attend(choose(before, first, second),
+                        choose(before, ofFirst, ofSecond), low, false);
+      Rows other = attend(second, ofSecond, chosen, false);
       early = add(early, where(before, one));
       late = add(add(late, where(before, one, false)), other);
     }
@@ -189,7 +200,7 @@ private:
   }
 
   AttentionOp attention;
-  Value largest; // of the mask, where keys must be counted
+  Hidden hidden;
 };
 
 //===----------------------------------------------------------------------===//
@@ -207,10 +218,7 @@ public:
     if (isGathered())
       return attendGathered();
     Block block{keys.getSource(), values.getSource(), gradient.getMask()};
-    if (block.mask && needsCounts(block.mask) && !gradient.getCausal())
-      largest = largestOf(block.mask);
-    if (block.mask)
-      total = countAllHidden(block.mask, largest, gradient.getLogSumExp());
+    hidden = findHidden(block.mask);
     Value queryGrad = isZigzag() ? goZigzag(block) : goRound(block);
     queryGrad = narrow(builder, loc, queryGrad, gradient.getQuery().getType());
     replace({queryGrad, keys.place(builder, block.keyGrad),
@@ -221,6 +229,7 @@ private:
   /// Queries with all that the gradient asks of them.
   struct Queries {
     Value query, result, logSumExp, grad;
+    Hidden hidden = Hidden();
   };
 
   void replace(ValueRange values) {
@@ -230,10 +239,11 @@ private:
 
   Queries getQueries() {
     return {gradient.getQuery(), gradient.getResult(), gradient.getLogSumExp(),
-            gradient.getGrad()};
+            gradient.getGrad(), hidden};
   }
 
-  ValueRange build(const Queries &rows, const Block &block, bool causal) {
+  ValueRange differentiate(const Queries &rows, const Block &block,
+                           bool causal) {
     auto op = AttentionGradOp::create(
         builder, loc, rows.query.getType(), block.key.getType(),
         block.value.getType(), rows.query, block.key, block.value, rows.result,
@@ -264,32 +274,34 @@ private:
   /// Where a mask hides all of a query's keys by finite numbers, those of a
   /// block count as if there were no others. A block's gradients are linear in
   /// the result's, so this takes its share of the keys that count.
-  Value gradOfBlock(Value mask) {
-    Value sums = gradient.getLogSumExp();
-    Value hidden = compare(builder, loc, "lt", sums, number(sums, kAllHidden));
-    Value one = number(sums, 1);
+  Value gradOfBlock(const Queries &rows, Value mask, bool isOwn) {
+    Value sums = rows.logSumExp;
+    Value isHidden =
+        compare(builder, loc, "lt", sums, number(sums, kAllHidden));
     auto whereHidden = [&](Value count) -> Value {
-      return SelectOp::create(builder, loc, sums.getType(), hidden, count, one);
+      return SelectOp::create(builder, loc, sums.getType(), isHidden, count,
+                              number(sums, 1));
     };
-    Value count = whereHidden(countHidden(mask, largest, sums));
-    Value share = DivOp::create(builder, loc, count, whereHidden(total));
-    return weigh(gradient.getGrad(), share);
+    Value count = countHidden(mask, rows.hidden, sums, isOwn);
+    Value total = rows.hidden.count ? broadcast(builder, loc, rows.hidden.count,
+                                                shapeOf(sums), {0, 1, 2})
+                                    : number(sums, double(group.ranks));
+    Value share =
+        DivOp::create(builder, loc, whereHidden(count), whereHidden(total));
+    return weigh(rows.grad, share);
   }
 
-  /// The gradients of a block that has gone `turns` ranks far.
-  ValueRange build(Queries rows, const Block &block, int64_t turns,
-                   bool causal) {
-    Block all = whole(block, turns);
-    if (all.mask)
-      rows.grad = gradOfBlock(all.mask);
-    return build(rows, all, causal);
+  /// The gradients of a block with the keys of other ranks, or the rank's own.
+  ValueRange build(Queries rows, const Block &block, bool isOwn) {
+    if (block.mask && (rows.hidden.number || !isCausal()))
+      rows.grad = gradOfBlock(rows, block.mask, isOwn);
+    return differentiate(rows, block, isOwn && isCausal());
   }
 
   Value goRound(Block &block) {
-    const bool causal = gradient.getCausal();
     Queries rows = getQueries();
     Block next = rotate(block);
-    ValueRange first = build(rows, block, 0, causal);
+    ValueRange first = build(rows, whole(block, 0), /*isOwn=*/true);
     Value queryGrad = wide(first[0]);
     block.keyGrad = keys.sum(builder, first[1]);
     block.valueGrad = values.sum(builder, first[2]);
@@ -301,10 +313,10 @@ private:
       if (turns + 1 < group.ranks)
         next = rotate(block);
       Queries seen = rows;
-      if (causal)
+      if (isCausal())
         seen.logSumExp = choose(beganBefore(turns), rows.logSumExp,
                                 number(rows.logSumExp, kSeesNothing));
-      ValueRange terms = build(seen, block, turns, false);
+      ValueRange terms = build(seen, whole(block, turns), false);
       addTo(queryGrad, terms[0]);
       addGrads(block, terms[1], terms[2]);
     }
@@ -314,14 +326,16 @@ private:
 
   Queries halfOf(const Queries &rows, bool second) {
     return {half(rows.query, 1, second), half(rows.result, 1, second),
-            half(rows.logSumExp, 2, second), half(rows.grad, 1, second)};
+            half(rows.logSumExp, 2, second), half(rows.grad, 1, second),
+            half(rows.hidden, second)};
   }
 
   Queries chooseRows(Value condition, const Queries &a, const Queries &b) {
     return {choose(condition, a.query, b.query),
             choose(condition, a.result, b.result),
             choose(condition, a.logSumExp, b.logSumExp),
-            choose(condition, a.grad, b.grad)};
+            choose(condition, a.grad, b.grad),
+            choose(condition, a.hidden, b.hidden)};
   }
 
   /// `value` where the condition holds (or does not), else 0.
@@ -342,7 +356,7 @@ private:
     Queries rows = getQueries();
     Queries first = halfOf(rows, false), second = halfOf(rows, true);
     Block next = rotate(block);
-    ValueRange own = build(rows, whole(block, 0), true);
+    ValueRange own = build(rows, whole(block, 0), /*isOwn=*/true);
     Value early = wide(half(own[0], 1, false));
     Value late = wide(half(own[0], 1, true));
     block.keyGrad = keys.sum(builder, own[1]);
@@ -384,14 +398,13 @@ private:
   void attendGathered() {
     Block all{gather(keys), gather(values),
               maskOfAll(gradient.getMask(), gradient.getCausal())};
-    ValueRange grads = build(getQueries(), all, false);
+    ValueRange grads = differentiate(getQueries(), all, false);
     replace({grads[0], reduceScatter(keys, grads[1]),
              reduceScatter(values, grads[2])});
   }
 
   AttentionGradOp gradient;
-  Value largest; // of the mask, where keys must be counted
-  Value total;   // the number of all that count
+  Hidden hidden;
 };
 
 } // namespace

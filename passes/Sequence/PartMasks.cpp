@@ -41,13 +41,19 @@ ArrayRef<int64_t> shapeOf(Value value) {
   return cast<RankedTensorType>(value.getType()).getShape();
 }
 
-/// The terms of a conjunction.
-void collectTerms(Value condition, SmallVectorImpl<Value> &terms) {
-  auto both = condition.getDefiningOp<AndOp>();
+/// The terms of a conjunction, or of a sum whatever 16 bits it has been
+/// converted to.
+template <typename Op>
+void collectTerms(Value value, SmallVectorImpl<Value> &terms) {
+  if (auto convert = value.getDefiningOp<ConvertOp>();
+      convert &&
+      isa<FloatType>(getElementTypeOrSelf(convert.getInput().getType())))
+    return collectTerms<Op>(convert.getInput(), terms);
+  auto both = value.getDefiningOp<Op>();
   if (!both)
-    return terms.push_back(condition);
+    return terms.push_back(value);
   for (Value operand : both->getOperands())
-    collectTerms(operand, terms);
+    collectTerms<Op>(operand, terms);
 }
 
 /// One attention with a mask of queries and keys.
@@ -57,14 +63,18 @@ public:
       : op(op), masks(masks), builder(op), loc(op.getLoc()) {}
 
   /// Whether part() would do something.
-  bool comesApart() { return findHidden() && findKeys(); }
+  bool comesApart() {
+    return isOfBoth() && ((findHidden() && findKeys()) || findAdded());
+  }
 
   void part() {
+    if (!isOfBoth())
+      return;
     Value mask = op.getMask();
     const std::optional<double> hidden = findHidden();
     Value seen = hidden ? findKeys() : Value();
     if (!seen)
-      return;
+      return partAdded();
     Value query = op.getQuery();
     op.getMaskMutable().assign(maskOf(seen));
     op.setCausal(true);
@@ -73,12 +83,54 @@ public:
   }
 
 private:
-  /// The one number that hides keys, if there is a mask of queries and keys,
-  /// and its others are all 0.
+  /// Whether there is a mask of queries and keys, and the same tokens have
+  /// both.
+  bool isOfBoth() {
+    return op.getMask() && !op.getCausal() && hasMaskOfQueries(op) &&
+           hasKeysOfQueries(op);
+  }
+
+  /// The mask of keys, whatever its numbers, if minus infinity is added to it
+  /// after each query; or null.
+  Value findAdded() {
+    SmallVector<Value> terms;
+    collectTerms<AddOp>(op.getMask(), terms);
+    Value keys;
+    bool isCausal = false;
+    for (Value term : terms) {
+      if (hidesLater(term)) {
+        isCausal = true;
+        continue;
+      }
+      Value narrow = narrowMask(builder, term);
+      if (!narrow)
+        return {};
+      narrow = convert(builder, loc, narrow,
+                       getElementTypeOrSelf(op.getMask().getType()));
+      keys =
+          keys ? AddOp::create(builder, loc, keys, narrow).getResult() : narrow;
+    }
+    return isCausal ? keys : Value();
+  }
+
+  /// By minus infinity.
+  bool hidesLater(Value term) {
+    if (masks.classify(term) != MaskKind::Causal)
+      return false;
+    const std::optional<MaskNumbers> numbers = findMaskNumbers(term);
+    return numbers &&
+           numbers->findHidden() == -std::numeric_limits<double>::infinity();
+  }
+
+  void partAdded() {
+    if (Value keys = findAdded()) {
+      op.getMaskMutable().assign(keys);
+      op.setCausal(true);
+    }
+  }
+
+  /// The one number that hides keys, if the mask's others are all 0.
   std::optional<double> findHidden() {
-    if (!op.getMask() || op.getCausal() || !hasMaskOfQueries(op) ||
-        !hasKeysOfQueries(op))
-      return {};
     std::optional<MaskNumbers> numbers = findMaskNumbers(op.getMask());
     std::optional<double> hidden =
         numbers ? numbers->findHidden() : std::nullopt;
@@ -102,17 +154,14 @@ private:
   /// The masks of which `mask` is the sum, or the conditions under which they
   /// are 0, whatever 16 bits it has been converted to.
   static void collectMasks(Value mask, SmallVectorImpl<Value> &terms) {
-    if (auto convert = mask.getDefiningOp<ConvertOp>();
-        convert &&
-        isa<FloatType>(getElementTypeOrSelf(convert.getInput().getType())))
-      return collectMasks(convert.getInput(), terms);
-    if (auto sum = mask.getDefiningOp<AddOp>()) {
-      collectMasks(sum.getLhs(), terms);
-      return collectMasks(sum.getRhs(), terms);
+    SmallVector<Value> sum;
+    collectTerms<AddOp>(mask, sum);
+    for (Value term : sum) {
+      if (Value condition = conditionOf(term))
+        collectTerms<AndOp>(condition, terms);
+      else
+        terms.push_back(term);
     }
-    if (Value condition = conditionOf(mask))
-      return collectTerms(condition, terms);
-    terms.push_back(mask);
   }
 
   /// Which keys the mask shows to all later queries, [.., 1, keys], if this

@@ -8,8 +8,10 @@ namespace zc {
 
 /// Attentions of a forward program whose mask [.., queries, keys] hides the
 /// keys after each query, and keys of padding, become causal ones with a mask
-/// of keys alone, which goes round a ring with them. The program's results stay
-/// the same, as do its gradients. Other masks stay as they are.
+/// of keys alone, which goes round a ring with them: where one number hides
+/// both, or minus infinity is added after each query to any mask of keys. The
+/// program's results stay the same, as do its gradients. Other masks stay as
+/// they are.
 void partMasks(mlir::func::FuncOp program);
 
 /// Whether a program has attentions with masks of queries and keys, and

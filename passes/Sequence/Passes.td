@@ -128,13 +128,13 @@ def OrderTokensPass : Pass<"zc-order-tokens", "::mlir::ModuleOp"> {
     out, but in outputs that the host puts together: there `train.token_order` says
     that it puts them back. So they do for ops that read tokens in their order
     (a shifted slice, rows of experts), which want them whole anyway; where tokens
-    are looked up by their numbers, only if zigzag is asked for. Integers that are
-    computed from integers stay in order up to who reads them. On the programs that
-    gradients are built from. If a ring is asked for (not by
-    `auto`), a causal mask that is joined with a mask of keys, as of padded
-    samples, is taken apart before, also where tokens stay in order. A mask under
-    which blocks of keys may not add up loses what all keys of a query have in
-    common.
+    are looked up by their numbers, only if zigzag is asked for. Integers that a
+    running sum counts stay in order until an op reads them that does not make
+    integers. On the programs that gradients are built from. If a ring is asked for,
+    or `auto` finds it faster, a causal mask that is joined with a mask of keys, as
+    of padded samples, is taken apart before, also where tokens stay in order. Where
+    blocks of keys might not add up, the largest number of each query is subtracted
+    from the mask.
 
     ```mlir
     %0 = train.gather %table, %ids {dim = 0 : i64} : (...) -> tensor<4x8x16xf32>

@@ -1,8 +1,6 @@
 //===- RankAttention.cpp - a rank's keys and masks, and those of all ------===//
 #include "passes/Sequence/RankAttention.h"
 
-#include "passes/Sequence/MaskNumbers.h"
-
 namespace zc::attention {
 
 Value PartAttention::gather(const RepeatedOperand &operand) {
@@ -39,6 +37,18 @@ Value PartAttention::reduceScatter(const RepeatedOperand &operand, Value grad) {
   Value own = reduceScatter(concat(parts, 0), 0);
   return operand.place(builder,
                        reshape(builder, loc, own, shapeOf(own).drop_front()));
+}
+
+Value PartAttention::reduceScatter(Value term, int64_t dim) {
+  SmallVector<int64_t> shape(shapeOf(term));
+  shape[dim] /= group.ranks;
+  auto part = withShape(term.getType(), shape);
+  auto sum = dist::ReduceScatterOp::create(builder, loc, part, term, group.axes,
+                                           dim, dist::kActivations);
+  Value local =
+      sum.buildLocal(builder, term, part, group.ranks, group.coordinate);
+  sum->erase();
+  return local;
 }
 
 SmallVector<Value> PartAttention::inOrder(ArrayRef<Value> parts) {
@@ -86,50 +96,21 @@ Value PartAttention::columnsOf(Value mask, int64_t turns) {
   return reshape(builder, loc, columns, shape);
 }
 
-bool PartAttention::needsCounts(Value mask) {
-  const std::optional<MaskNumbers> numbers = findMaskNumbers(mask);
-  return isOfQueries(mask) || !numbers || !numbers->findHidden();
+Hidden PartAttention::findHidden(Value mask) {
+  HiddenKeys keys(builder, op, group);
+  if (!keys.areCounted())
+    return {};
+  return keys.find(mask, isCausal() ? ownPlaces(isZigzag() ? 2 : 1) : Value());
 }
 
-Value PartAttention::largestOf(Value mask) {
-  SmallVector<int64_t> shape(shapeOf(mask).drop_back());
-  auto type = withShape(cast<RankedTensorType>(mask.getType()), shape);
-  Value own = ReduceOp::create(builder, loc, type, "max", mask,
-                               ArrayRef<int64_t>{kMaskKeys});
-  if (isOfQueries(mask))
-    return own;
-  shape.insert(shape.begin(), 1);
-  Value row = reshape(builder, loc, own, shape);
-  shape[0] = group.ranks;
-  Value all =
-      ofPass(dist::AllGatherOp::create(builder, loc, withShape(type, shape),
-                                       row, group.axes, 0, dist::kActivations));
-  return ReduceOp::create(builder, loc, type, "max", all, ArrayRef<int64_t>{0});
-}
-
-Value PartAttention::countAllHidden(Value mask, Value largest, Value like) {
-  if (!largest)
-    return number(like, double(group.ranks));
-  Value own = countHidden(mask, largest, like);
-  if (isOfQueries(mask))
-    return own;
-  return dist::AllReduceOp::create(builder, loc, own, group.axes,
-                                   builder.getStringAttr(dist::kActivations),
-                                   DenseI64ArrayAttr());
-}
-
-Value PartAttention::countHidden(Value block, Value largest, Value like) {
-  if (!largest)
+Value PartAttention::countHidden(Value mask, const Hidden &hidden, Value like,
+                                 bool isOwn) {
+  if (!hidden.number)
     return number(like, 1);
-  ArrayRef<int64_t> shape = shapeOf(block);
-  Value isLargest = compare(builder, loc, "eq", block,
-                            broadcast(builder, loc, largest, shape, {0, 1, 2}));
-  auto type = withShape(like.getType(), shape);
-  Value ones = SelectOp::create(builder, loc, type, isLargest,
-                                splat(builder, loc, type, 1),
-                                splat(builder, loc, type, 0));
-  return broadcast(builder, loc, reduceSum(builder, loc, ones, {kMaskKeys}),
-                   shapeOf(like), {0, 1, 2});
+  Value count = isOwn && isCausal()
+                    ? hidden.own
+                    : HiddenKeys(builder, op, group).countIn(mask, hidden);
+  return broadcast(builder, loc, count, shapeOf(like), {0, 1, 2});
 }
 
 Value PartAttention::ownPlaces(int64_t tokens) {

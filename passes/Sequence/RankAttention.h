@@ -2,6 +2,7 @@
 #ifndef ZC_PASSES_SEQUENCE_RANKATTENTION_H
 #define ZC_PASSES_SEQUENCE_RANKATTENTION_H
 
+#include "passes/Sequence/HiddenKeys.h"
 #include "passes/Sequence/PartAttention.h"
 #include "passes/Sequence/RepeatedOperand.h"
 #include "passes/Sequence/TokenDims.h"
@@ -90,21 +91,14 @@ protected:
   /// block that has gone `turns` ranks far; they differ from rank to rank.
   Value columnsOf(Value mask, int64_t turns);
 
-  /// Whether ranks must count the keys of a mask of keys alone: not where one
-  /// number hides, for then all blocks of a sample without others count alike.
-  static bool needsCounts(Value mask);
+  /// The keys that the mask of all ranks hides by numbers that are finite;
+  /// nothing where no keys must be counted.
+  Hidden findHidden(Value mask);
 
-  /// The largest number that the mask of all keys has for each query, or for
-  /// all of them: [batch, heads, queries or 1]. `mask`: the rank's own.
-  Value largestOf(Value mask);
-
-  /// How many of a block's keys count alike for queries that see none, as
-  /// `like`, log sum exps: those that the `largest` number hides (largestOf the
-  /// rank's mask). No `largest`: a 1 for every block.
-  Value countHidden(Value block, Value largest, Value like);
-
-  /// countHidden of all ranks' keys.
-  Value countAllHidden(Value mask, Value largest, Value like);
+  /// How many of a block's keys count for queries that see none, as `like`, log
+  /// sum exps; 1 for every block where none must be counted. `isOwn`: they see
+  /// those before them of the rank's own.
+  Value countHidden(Value mask, const Hidden &hidden, Value like, bool isOwn);
 
   /// Whether the block that has gone `turns` ranks far began at a rank before
   /// this one, and not behind it.
@@ -168,17 +162,7 @@ protected:
   Value reduceScatter(const RepeatedOperand &operand, Value grad);
 
   /// A rank's part of the ranks' sum.
-  Value reduceScatter(Value term, int64_t dim) {
-    SmallVector<int64_t> shape(shapeOf(term));
-    shape[dim] /= group.ranks;
-    auto part = withShape(term.getType(), shape);
-    auto sum = dist::ReduceScatterOp::create(
-        builder, loc, part, term, group.axes, dim, dist::kActivations);
-    Value local =
-        sum.buildLocal(builder, term, part, group.ranks, group.coordinate);
-    sum->erase();
-    return local;
-  }
+  Value reduceScatter(Value term, int64_t dim);
 
   /// The mask of a rank's queries and all keys; `mask` may be null.
   Value maskOfAll(Value mask, bool causal);
@@ -202,6 +186,7 @@ protected:
         broadcast(builder, loc, byToken, shapeOf(result), {0, 1, 2}));
   }
 
+  bool isCausal() const { return op->hasAttr("causal"); }
   StringRef mode() const {
     return op->getAttrOfType<StringAttr>(kTokensAttr).getValue();
   }
@@ -223,6 +208,20 @@ protected:
     return {half(block.key, kTokens, second),
             half(block.value, kTokens, second),
             block.mask ? half(block.mask, kMaskKeys, second) : Value()};
+  }
+
+  /// The part of the first or second half of the queries.
+  Hidden half(const Hidden &hidden, bool second) {
+    if (!hidden.number)
+      return {};
+    return {{half(hidden.number, 2, second), half(hidden.count, 2, second)}};
+  }
+
+  Hidden choose(Value condition, const Hidden &onTrue, const Hidden &onFalse) {
+    if (!onTrue.number)
+      return {};
+    return {{choose(condition, onTrue.number, onFalse.number),
+             choose(condition, onTrue.count, onFalse.count)}};
   }
 
   Block choose(Value condition, const Block &onTrue, const Block &onFalse) {

@@ -3,7 +3,6 @@
 
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/Tokens.h"
-#include "passes/Sequence/MaskNumbers.h"
 #include "passes/Sequence/Passes.h"
 #include "passes/Sharding/Layout.h"
 
@@ -36,9 +35,7 @@ bool hasKeysOfQueries(Operation *op) {
 }
 
 bool canGoRound(Operation *op) {
-  const bool needsRows =
-      getMask(op) && op->hasAttr("causal") && !hidesAlike(op);
-  return hasKeysOfQueries(op) && !hasMaskOfQueries(op) && !needsRows;
+  return hasKeysOfQueries(op) && !hasMaskOfQueries(op);
 }
 
 bool gathersKeys(Operation *op, StringRef attention) {

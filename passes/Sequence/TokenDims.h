@@ -31,9 +31,8 @@ bool hasMaskOfQueries(mlir::Operation *attention);
 bool hasKeysOfQueries(mlir::Operation *attention);
 
 /// Whether `auto` lets keys go round: queries and keys are as many, and there
-/// is no mask of both, nor would one be needed (levelMasks). Under such a mask
-/// a ring computes all blocks, and each rank holds rows of all keys; keys go
-/// round only where the user asks for it.
+/// is no mask of both. Under such a mask a ring computes all blocks, and each
+/// rank holds rows of all keys; keys go round only where the user asks for it.
 bool canGoRound(mlir::Operation *attention);
 
 /// Whether an attention that does not divide its heads gathers all keys, in the

@@ -62,6 +62,11 @@ OrderObstacle TokenOrder::findObstacle(bool isAsked) {
                      "scores or weights"};
   if (tokens.mergesTokens())
     return {nullptr, "the model merges tokens that stand side by side"};
+  for (OpOperand *use : tokens.getGathers())
+    if (!isa<ShardableOpInterface, func::ReturnOp>(use->getOwner()))
+      return {use->getOwner(), wordsFor(use->getOwner()) +
+                                   " reads tokens in an order that is not "
+                                   "known"};
   program.walk([&](Operation *op) {
     if (!isAsked && found.why.empty() && looksUpTokens(op))
       found = {op, wordsFor(op) + " looks tokens up by their numbers"};
@@ -141,6 +146,12 @@ int64_t TokenOrder::countTokenDims(Value value) {
   return count;
 }
 
+/// Whether an op wants all dims of tokens that an operand has whole.
+bool TokenOrder::readsAll(OpOperand &use) {
+  const size_t read = findReadDims(use).size();
+  return read != 0 && int64_t(read) == countTokenDims(use.get());
+}
+
 /// Integers that are computed from integers alone, as masks and positions are.
 DenseSet<Value> TokenOrder::findIntegers() {
   DenseSet<Value> found;
@@ -181,8 +192,7 @@ void TokenOrder::findEarly() {
   for (Operation &op : llvm::reverse(program.getBody().front())) {
     const bool isOfSums = isEarly(&op);
     for (OpOperand &use : op.getOpOperands())
-      if (integers.contains(use.get()) &&
-          (isOfSums || !findReadDims(use).empty()))
+      if (integers.contains(use.get()) && (isOfSums || readsAll(use)))
         early.insert(use.get());
   }
 }

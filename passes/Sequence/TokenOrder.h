@@ -77,6 +77,7 @@ private:
   void addSums(const llvm::DenseSet<mlir::Value> &integers);
   llvm::SmallVector<int64_t> findReadDims(mlir::OpOperand &use);
   bool readsTokens(mlir::Operation *op);
+  bool readsAll(mlir::OpOperand &use);
   int64_t countTokenDims(mlir::Value value);
   bool isEarly(mlir::Operation *op);
   bool staysInOrder(mlir::OpOperand &use);

@@ -4,6 +4,7 @@ of the driver runs the generated PTX on the CPU, fakes of cuBLASLt and cuDNN
 compute what they are asked for in their own terms. So the losses are PyTorch's,
 or kernels, calls or their order are wrong."""
 import json
+import math
 import os
 import unittest
 
@@ -160,12 +161,17 @@ class Losses(Fake):
                 *Fixture(name).compile_options("adamw"))
         self.zc(*self.command(name, one, 4))
         expected = [line["loss"] for line in read_log(self.log)]
-        for gpus, mode in modes:
+        for gpus, mode, *mesh in modes:
             if gpus == "2" and not HAS_NCCL:
                 continue
-            with self.subTest(name=name, mode=mode):
-                self.run_fixture(name, self.artifact(name, *MODES[mode]), 4,
-                                 "--local-ranks", "2", ZC_FAKE_CUDA_GPUS=gpus)
+            options = [*mesh, *MODES[mode][2 if mesh else 0:]]
+            ranks = math.prod(int(axis[-1]) for axis in
+                              options[1].split(","))
+            with self.subTest(name=name, mode=mode, mesh=mesh):
+                self.run_fixture(name, self.artifact(name, *options), 4,
+                                 "--local-ranks", ranks,
+                                 ZC_FAKE_CUDA_GPUS="1" if gpus == "1"
+                                 else str(ranks))
                 np.testing.assert_allclose(
                     [line["loss"] for line in read_log(self.log)], expected,
                     5e-6)
@@ -176,6 +182,16 @@ class Losses(Fake):
         self.check_divided("llama", (
             ("1", "ring"), ("2", "ring=contiguous"), ("1", "gather"),
             ("2", "ulysses"), ("2", "inside tp"), ("1", "inside tp, kept")))
+
+    def test_divided_tokens_beside_other_axes(self):
+        """With stages, samples and heads divided, too, layers computed again and
+        parameters gathered."""
+        self.check_divided("llama", (
+            ("2", "ring", "--mesh", "dp=2,sp=2", "--zero", "3"),
+            ("1", "ring", "--mesh", "tp=2,sp=2", "--recompute", "layer"),
+            ("1", "ulysses", "--mesh", "pp=2,sp=2", "--accumulate", "2"),
+            ("1", "gather", "--mesh", "pp=2,dp=2,sp=2", "--accumulate", "2",
+             "--zero", "1")))
 
     def test_divided_tokens_with_padding(self):
         self.check_divided("bert", (

@@ -40,9 +40,9 @@ class TokensCase(ZcTest):
 class SequenceCase(ZcTest):
 
     def compare(self, labels=TOKENS, options=(), on_ranks=(), meshes=(),
-                rtol=5e-6, feeds=(), **model_options):
+                rtol=5e-6, feeds=(), alone_feeds=(), **model_options):
         """Losses of meshes and kinds of attention are those of one rank; feeds:
-        more inputs, by name."""
+        more inputs, by name; alone_feeds: others, of the one rank."""
         model, data = self.folder / "made.onnx", self.folder / "made.npz"
         make_attention(model, **model_options)
         draw = np.random.default_rng(0)
@@ -62,7 +62,9 @@ class SequenceCase(ZcTest):
             seen[0], seen[1], seen[2] = (np.arange(TOKENS) < 11,
                                          np.arange(TOKENS) >= 6, False)
             arrays["seen"] = seen.astype(np.int64)
-        np.savez(data, **arrays, **dict(feeds))
+        np.savez(data, **{**arrays, **dict(feeds)})
+        alone = self.folder / "alone.npz"
+        np.savez(alone, **{**arrays, **dict(feeds), **dict(alone_feeds)})
         losses = {}
         for mesh, attention in (("", ""), *(meshes or [
                 ("sp=2", "ulysses"), ("sp=2", "auto"), ("sp=2", "gather"),
@@ -74,8 +76,8 @@ class SequenceCase(ZcTest):
                                  *on_ranks] if mesh else []))
             ranks = math.prod(int(axis.split("=")[1])
                               for axis in mesh.split(",") if axis)
-            self.zc("run", artifact, "--data", data, "--steps", 4,
-                    "--no-shuffle", "--log", log, "--local-ranks", ranks)
+            self.zc("run", artifact, "--data", data if mesh else alone, "--steps",
+                    4, "--no-shuffle", "--log", log, "--local-ranks", ranks)
             losses[mesh, attention] = [json.loads(line)["loss"] for line in
                                        log.read_text().splitlines()]
         for name, found in losses.items():

@@ -88,10 +88,9 @@ LogicalResult AttentionOp::vjp(OpBuilder &builder, ValueRange resultGrads,
   return success();
 }
 
-/// Whether any score is above minus infinity; if none is, all become 0.
+/// Whether the largest score is above minus infinity; if not, all become 0.
 static Value buildSeen(OpBuilder &builder, Location loc, Value scores,
-                       Value scratch) {
-  Value largest = buildRowLargest(builder, loc, scores, scratch);
+                       Value largest) {
   Type type = largest.getType();
   Value lowest = ScalarBuilder(builder, loc)
                      .constant(type, -std::numeric_limits<double>::infinity());
@@ -136,10 +135,10 @@ void AttentionOp::buildLinalg(OpBuilder &builder, Location loc,
     ScalarBuilder s(builder, loc);
     Value seen;
     if (mask && !saysLastKeys(mask)) {
-      buildMaskedScores(builder, loc,
-                        AttentionRow::ofMask(builder, loc, mask, at), scores,
-                        scratch);
-      seen = buildSeen(builder, loc, scores, scratch);
+      Value most = buildMaskedScores(
+          builder, loc, AttentionRow::ofMask(builder, loc, mask, at), scores,
+          scratch);
+      seen = buildSeen(builder, loc, scores, most);
     }
     auto [rowLargest, rowSum] =
         buildRowExp(builder, loc, scores, scores, scratch);

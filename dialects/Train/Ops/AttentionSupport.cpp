@@ -187,8 +187,8 @@ Value buildHidden(OpBuilder &builder, Location loc, Value sum, Value largest) {
               -std::numeric_limits<double>::infinity()));
 }
 
-void buildMaskedScores(OpBuilder &builder, Location loc, Value mask,
-                       Value scores, Value scratch, Value sum) {
+Value buildMaskedScores(OpBuilder &builder, Location loc, Value mask,
+                        Value scores, Value scratch, Value sum) {
   buildPointwise(builder, loc, mask, scores,
                  [](OpBuilder &nested, Location at, ValueRange e) {
                    ScalarBuilder s(nested, at);
@@ -208,6 +208,7 @@ void buildMaskedScores(OpBuilder &builder, Location loc, Value mask,
                    Value lost = s.select(none, e[1], e[0]);
                    return SmallVector<Value>{s.select(hidden, lost, e[1])};
                  });
+  return largest;
 }
 
 OpFoldResult buildLastKey(OpBuilder &builder, Location loc, bool causal,

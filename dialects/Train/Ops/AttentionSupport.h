@@ -86,10 +86,12 @@ mlir::Value buildHidden(mlir::OpBuilder &builder, mlir::Location loc,
 
 /// scores[i] += mask[i], and the mask's numbers alone where these hide all
 /// keys: scores are lost in them, also where an element type would tell them
-/// apart. `sum`: the row's log sum exp over all keys; null: over these.
-void buildMaskedScores(mlir::OpBuilder &builder, mlir::Location loc,
-                       mlir::Value mask, mlir::Value scores,
-                       mlir::Value scratch, mlir::Value sum = mlir::Value());
+/// apart. `sum`: the row's log sum exp over all keys; null: over these. Returns
+/// the largest of the sums.
+mlir::Value buildMaskedScores(mlir::OpBuilder &builder, mlir::Location loc,
+                              mlir::Value mask, mlir::Value scores,
+                              mlir::Value scratch,
+                              mlir::Value sum = mlir::Value());
 
 } // namespace zc::train
 

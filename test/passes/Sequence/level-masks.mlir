@@ -38,17 +38,30 @@ func.func @keys(%x: tensor<2x4x3x6xf32> {train.input = "x", train.batch_dim = 0 
 
 // -----
 
-// Tests that a causal attention's mask gets rows: the largest number of a query
-// is that of the keys up to it.
-// CHECK-LABEL: func.func @causal
+// Tests that of a causal attention's mask of queries and keys the largest number
+// is that of the keys up to each query.
+// CHECK-LABEL: func.func @causal(
 // CHECK: %[[LATER:.*]] = train.compare "lt"
 // CHECK: %[[ROWS:.*]] = train.select %[[LATER]], %{{.*}} -> tensor<2x1x4x4xf32>
 // CHECK: train.reduce "max" %[[ROWS]]
 // CHECK: %[[LEVEL:.*]] = train.sub %[[ROWS]]
 // CHECK: train.attention %{{.*}}, %[[LEVEL]] {scale
-// STAYS-LABEL: func.func @causal
+// STAYS-LABEL: func.func @causal(
 // STAYS: train.attention %{{.*}} {causal,
 func.func @causal(%x: tensor<2x4x3x6xf32> {train.input = "x", train.batch_dim = 0 : i64},
+                  %mask: tensor<2x1x4x4xf32> {train.input = "mask", train.batch_dim = 0 : i64}) -> tensor<2x4x3x6xf32> {
+  %result, %sums = train.attention %x, %x, %x, %mask {causal, scale = 0.5 : f64} : (tensor<2x4x3x6xf32>, tensor<2x4x3x6xf32>, tensor<2x4x3x6xf32>, tensor<2x1x4x4xf32>) -> (tensor<2x4x3x6xf32>, tensor<2x3x4xf32>)
+  return %result : tensor<2x4x3x6xf32>
+}
+
+// -----
+
+// Tests that one of keys stays as it is beside a causal one: its keys are
+// counted.
+// CHECK-LABEL: func.func @causal_keys
+// CHECK-NOT: train.sub
+// CHECK: train.attention %{{.*}} {causal,
+func.func @causal_keys(%x: tensor<2x4x3x6xf32> {train.input = "x", train.batch_dim = 0 : i64},
                   %mask: tensor<2x1x1x4xf32> {train.input = "mask", train.batch_dim = 0 : i64}) -> tensor<2x4x3x6xf32> {
   %result, %sums = train.attention %x, %x, %x, %mask {causal, scale = 0.5 : f64} : (tensor<2x4x3x6xf32>, tensor<2x4x3x6xf32>, tensor<2x4x3x6xf32>, tensor<2x1x1x4xf32>) -> (tensor<2x4x3x6xf32>, tensor<2x3x4xf32>)
   return %result : tensor<2x4x3x6xf32>
@@ -65,7 +78,7 @@ func.func @causal(%x: tensor<2x4x3x6xf32> {train.input = "x", train.batch_dim = 
 func.func @near(%x: tensor<2x4x3x6xf32> {train.input = "x", train.batch_dim = 0 : i64}, %seen: tensor<2x4xi1>) -> tensor<2x4x3x6xf32> {
   %earlier = train.constant dense<[[true, false, false, false], [true, true, false, false], [true, true, true, false], [true, true, true, true]]> : tensor<4x4xi1>
   %zero = train.constant dense<0.0> : tensor<2x1x4x4xf32>
-  %lowest = train.constant dense<-1.0e+9> : tensor<2x1x4x4xf32>
+  %lowest = train.constant dense<-65504.0> : tensor<2x1x4x4xf32>
   %0 = train.broadcast %earlier {dims = array<i64: 2, 3>} : (tensor<4x4xi1>) -> tensor<2x1x4x4xi1>
   %1 = train.broadcast %seen {dims = array<i64: 0, 3>} : (tensor<2x4xi1>) -> tensor<2x1x4x4xi1>
   %2 = train.and %0, %1 : (tensor<2x1x4x4xi1>, tensor<2x1x4x4xi1>) -> tensor<2x1x4x4xi1>

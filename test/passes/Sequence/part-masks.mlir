@@ -179,3 +179,38 @@ func.func @either(%x: tensor<2x4x3x6xf32> {train.input = "x", train.batch_dim = 
   %result, %sums = train.attention %x, %x, %x, %mask {scale = 0.5 : f64} : (tensor<2x4x3x6xf32>, tensor<2x4x3x6xf32>, tensor<2x4x3x6xf32>, tensor<2x1x4x4xf32>) -> (tensor<2x4x3x6xf32>, tensor<2x3x4xf32>)
   return %result : tensor<2x4x3x6xf32>
 }
+
+// -----
+
+// Tests that a mask of keys of any numbers comes apart from a causal one that is
+// added to it, if that hides by minus infinity: a sum with 0 is the number.
+// CHECK-LABEL: func.func @added
+// CHECK-SAME: %[[KEYS:[a-z0-9]+]]: tensor<2x1x1x4xf32>
+// CHECK: train.attention %{{.*}}, %[[KEYS]] {causal, scale
+// STAYS-LABEL: func.func @added
+// STAYS: train.attention %{{.*}} {scale
+func.func @added(%x: tensor<2x4x3x6xf32> {train.input = "x", train.batch_dim = 0 : i64},
+                 %keys: tensor<2x1x1x4xf32> {train.input = "keys", train.batch_dim = 0 : i64}) -> tensor<2x4x3x6xf32> {
+  %later = train.constant dense<[[0.0, 0xFF800000, 0xFF800000, 0xFF800000], [0.0, 0.0, 0xFF800000, 0xFF800000], [0.0, 0.0, 0.0, 0xFF800000], [0.0, 0.0, 0.0, 0.0]]> : tensor<4x4xf32>
+  %0 = train.broadcast %keys {dims = array<i64: 0, 1, 2, 3>} : (tensor<2x1x1x4xf32>) -> tensor<2x1x4x4xf32>
+  %1 = train.broadcast %later {dims = array<i64: 2, 3>} : (tensor<4x4xf32>) -> tensor<2x1x4x4xf32>
+  %mask = train.add %0, %1 : (tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>) -> tensor<2x1x4x4xf32>
+  %result, %sums = train.attention %x, %x, %x, %mask {scale = 0.5 : f64} : (tensor<2x4x3x6xf32>, tensor<2x4x3x6xf32>, tensor<2x4x3x6xf32>, tensor<2x1x4x4xf32>) -> (tensor<2x4x3x6xf32>, tensor<2x3x4xf32>)
+  return %result : tensor<2x4x3x6xf32>
+}
+
+// -----
+
+// Tests that numbers which are finite do not: later keys would count beside
+// those that the mask of keys hides.
+// CHECK-LABEL: func.func @added_finite
+// CHECK-NOT: causal
+func.func @added_finite(%x: tensor<2x4x3x6xf32> {train.input = "x", train.batch_dim = 0 : i64},
+                        %keys: tensor<2x1x1x4xf32> {train.input = "keys", train.batch_dim = 0 : i64}) -> tensor<2x4x3x6xf32> {
+  %later = train.constant dense<[[0.0, -1.0e+9, -1.0e+9, -1.0e+9], [0.0, 0.0, -1.0e+9, -1.0e+9], [0.0, 0.0, 0.0, -1.0e+9], [0.0, 0.0, 0.0, 0.0]]> : tensor<4x4xf32>
+  %0 = train.broadcast %keys {dims = array<i64: 0, 1, 2, 3>} : (tensor<2x1x1x4xf32>) -> tensor<2x1x4x4xf32>
+  %1 = train.broadcast %later {dims = array<i64: 2, 3>} : (tensor<4x4xf32>) -> tensor<2x1x4x4xf32>
+  %mask = train.add %0, %1 : (tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>) -> tensor<2x1x4x4xf32>
+  %result, %sums = train.attention %x, %x, %x, %mask {scale = 0.5 : f64} : (tensor<2x4x3x6xf32>, tensor<2x4x3x6xf32>, tensor<2x4x3x6xf32>, tensor<2x1x4x4xf32>) -> (tensor<2x4x3x6xf32>, tensor<2x3x4xf32>)
+  return %result : tensor<2x4x3x6xf32>
+}
