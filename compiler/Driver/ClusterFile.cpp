@@ -97,7 +97,7 @@ static std::string printAxes(const std::vector<MeshAxis> &axes) {
   }
   return axes.empty() ? ""
                       : ", axes = " + quoteAll(names) +
-                            ", sizes = array<i64: " + sizes + ">";
+                            ", sizes = [" + sizes + "]";
 }
 
 static std::string printLink(const LinkLevel &link) {
