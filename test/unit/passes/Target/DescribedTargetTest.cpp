@@ -105,7 +105,7 @@ TEST_F(DescribedTargetTest, TheGroupFurthestApartCounts) {
 }
 
 TEST_F(DescribedTargetTest, OnlyHoldersTakePart) {
-  // Of devices 0, 2, 4 and 6 the first two stand on one node.
+  // The first two of devices 0, 2, 4 and 6 stand on one node.
   dist::CollectiveOpInterface near =
       parseSum("dp", kTpInside, {}, "holders = array<i64: 0, 1>, ");
   EXPECT_DOUBLE_EQ(getTarget(near).collectiveSeconds(near), 1e-6 + 8000 / 1e11);
