@@ -95,9 +95,9 @@ static std::string printAxes(const std::vector<MeshAxis> &axes) {
     names.push_back(axis.name);
     sizes += (sizes.empty() ? "" : ", ") + std::to_string(axis.size);
   }
-  return axes.empty() ? ""
-                      : ", axes = " + quoteAll(names) +
-                            ", sizes = array<i64: " + sizes + ">";
+  return axes.empty()
+             ? ""
+             : ", axes = " + quoteAll(names) + ", sizes = [" + sizes + "]";
 }
 
 static std::string printLink(const LinkLevel &link) {

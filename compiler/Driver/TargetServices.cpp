@@ -2,6 +2,7 @@
 
 #include "compiler/Export/CallDescription.h"
 #include "compiler/Export/CollectiveShape.h"
+#include "dialects/Dist/DistDialect.h"
 #include "runtime/Simulate/CollectiveTimes.h"
 
 using namespace mlir;

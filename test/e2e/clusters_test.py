@@ -119,8 +119,10 @@ class Compilations(ZcTest):
         self.assertEqual(quick, self.order("--cluster",
                                            self.folder / "quick.json"))
         self.assertNotEqual(quick, slow)
-        self.assertEqual(collections.Counter(re.findall(r"sched\.[a-z_]+ ", quick)),
-                         collections.Counter(re.findall(r"sched\.[a-z_]+ ", slow)))
+        # The work is the same; what waits for what is not.
+        work = re.compile(r"sched\.(?!wait|record)[a-z_]+ ")
+        self.assertEqual(collections.Counter(work.findall(quick)),
+                         collections.Counter(work.findall(slow)))
 
     def test_losses_do_not_depend_on_the_machine(self):
         gpt = Fixture("gpt")
@@ -152,20 +154,20 @@ class Compilations(ZcTest):
     def test_plan_is_of_what_compile_makes(self):
         """With the options that a plan prints, zc compile makes the very
         program that was planned: its peak, its bytes, its order."""
-        slow = self.describe("slow", 1e-3, 1e6)
+        quick = self.describe("quick", 1e-9, 1e15)
         gpt = Fixture("gpt")
         given = [*gpt.compile_options("adamw"), "--mesh", "dp=4", "--zero", "3"]
         traces = {}
         for flag in ((), ("--for-cluster",)):
             with self.subTest(flag=flag):
                 plan, traces[flag] = self.plan(gpt.model, *given, *flag,
-                                               "--cluster", slow)
+                                               "--cluster", quick)
                 missing = plan.pop("compile_options")
-                self.assertEqual(missing, f"--cluster {slow}" if flag else "")
+                self.assertEqual(missing, f"--cluster {quick}" if flag else "")
                 artifact = self.folder / "a.zca"
                 self.zc("compile", gpt.model, *given, *missing.split(), "-o",
                         artifact)
-                made, trace = self.plan(artifact, "--cluster", slow)
+                made, trace = self.plan(artifact, "--cluster", quick)
                 self.assertEqual(made.pop("compile_options"), "")
                 self.assertEqual(made, plan)
                 self.assertEqual(trace, traces[flag])
@@ -220,7 +222,7 @@ class Compilations(ZcTest):
 
     def test_devices_are_the_clusters(self):
         gpu = self.describe("gpus", 1e-6, 1e9, target="cuda")
-        self.assertIn("gpu", self.order("--cluster", gpu).lower())
+        self.assertIn("cublaslt", self.order("--cluster", gpu))
         gpt = Fixture("gpt")
         for wrong, *options in (
                 ["'gpus' has devices of --target cuda, not cpu", "--target",

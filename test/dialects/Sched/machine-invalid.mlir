@@ -4,7 +4,7 @@
 #machine = #sched.machine<name = "nodes", flops = 0.0, bytes = 1.0e12, copy = 1.0e10, launch = 1.0e-6,
     links = [#sched.link<ranks = 4, seconds = 1.0e-6, bytes = 1.0e11>,
              #sched.link<ranks = 64, seconds = 1.0e-5, bytes = 1.0e9>],
-    ways = ["ring", "tree"], axes = ["dp", "tp"], sizes = array<i64: 4, 2>>
+    ways = ["ring", "tree"], axes = ["dp", "tp"], sizes = [4, 2]>
 module attributes {sched.target = #sched.target<device = "cpu", machine = #machine>} {
 }
 
@@ -14,7 +14,7 @@ module attributes {sched.target = #sched.target<device = "cpu", machine = #machi
 #machine = #sched.machine<name = "nodes", flops = 2.0e13, bytes = 1.0e12, copy = 1.0e10, launch = -1.0,
     links = [#sched.link<ranks = 4, seconds = 1.0e-6, bytes = 1.0e11>,
              #sched.link<ranks = 64, seconds = 1.0e-5, bytes = 1.0e9>],
-    ways = ["ring", "tree"], axes = ["dp", "tp"], sizes = array<i64: 4, 2>>
+    ways = ["ring", "tree"], axes = ["dp", "tp"], sizes = [4, 2]>
 module attributes {sched.target = #sched.target<device = "cpu", machine = #machine>} {
 }
 
@@ -22,7 +22,7 @@ module attributes {sched.target = #sched.target<device = "cpu", machine = #machi
 
 // expected-error @below {{expected links of machine 'nodes', found []}}
 #machine = #sched.machine<name = "nodes", flops = 2.0e13, bytes = 1.0e12, copy = 1.0e10, launch = 1.0e-6,
-    links = [], ways = ["ring", "tree"], axes = ["dp", "tp"], sizes = array<i64: 4, 2>>
+    links = [], ways = ["ring", "tree"], axes = ["dp", "tp"], sizes = [4, 2]>
 module attributes {sched.target = #sched.target<device = "cpu", machine = #machine>} {
 }
 
@@ -32,7 +32,7 @@ module attributes {sched.target = #sched.target<device = "cpu", machine = #machi
 #machine = #sched.machine<name = "nodes", flops = 2.0e13, bytes = 1.0e12, copy = 1.0e10, launch = 1.0e-6,
     links = [#sched.link<ranks = 4, seconds = 1.0e-6, bytes = 1.0e11>,
              #sched.link<ranks = 65, seconds = 1.0e-5, bytes = 1.0e9>],
-    ways = ["ring", "tree"], axes = ["dp", "tp"], sizes = array<i64: 4, 2>>
+    ways = ["ring", "tree"], axes = ["dp", "tp"], sizes = [4, 2]>
 module attributes {sched.target = #sched.target<device = "cpu", machine = #machine>} {
 }
 
@@ -42,7 +42,7 @@ module attributes {sched.target = #sched.target<device = "cpu", machine = #machi
 #machine = #sched.machine<name = "nodes", flops = 2.0e13, bytes = 1.0e12, copy = 1.0e10, launch = 1.0e-6,
     links = [#sched.link<ranks = 4, seconds = 1.0e-6, bytes = 1.0e11>,
              #sched.link<ranks = 64, seconds = 1.0e-5, bytes = 1.0e9>],
-    ways = [1], axes = ["dp", "tp"], sizes = array<i64: 4, 2>>
+    ways = [1], axes = ["dp", "tp"], sizes = [4, 2]>
 module attributes {sched.target = #sched.target<device = "cpu", machine = #machine>} {
 }
 
@@ -52,7 +52,7 @@ module attributes {sched.target = #sched.target<device = "cpu", machine = #machi
 #machine = #sched.machine<name = "nodes", flops = 2.0e13, bytes = 1.0e12, copy = 1.0e10, launch = 1.0e-6,
     links = [#sched.link<ranks = 4, seconds = 1.0e-6, bytes = 1.0e11>,
              #sched.link<ranks = 64, seconds = 1.0e-5, bytes = 1.0e9>],
-    ways = ["ring", "tree"], axes = ["dp", "tp"], sizes = array<i64: 4>>
+    ways = ["ring", "tree"], axes = ["dp", "tp"], sizes = [4]>
 module attributes {sched.target = #sched.target<device = "cpu", machine = #machine>} {
 }
 

@@ -36,7 +36,7 @@ protected:
                 links = [#sched.link<ranks = 4, seconds = 1.0e-6, bytes = 1.0e11>,
                          #sched.link<ranks = 64, seconds = 1.0e-5, bytes = 1.0e9>],
                 ways = )" +
-            ways + R"(, axes = ["dp", "tp"], sizes = array<i64: 4, 2>>>} {
+            ways + R"(, axes = ["dp", "tp"], sizes = [4, 2]>>} {
           func.func @step(%x: )" +
             types.substr(1, types.find(')') - 1) + R"() {
             %0 = "dist.)" +

@@ -53,10 +53,8 @@ protected:
   OwningOpRef<ModuleOp> program;
 };
 
-constexpr char kTpInside[] =
-    R"(, axes = ["dp", "tp"], sizes = array<i64: 4, 2>)";
-constexpr char kDpInside[] =
-    R"(, axes = ["tp", "dp"], sizes = array<i64: 2, 4>)";
+constexpr char kTpInside[] = R"(, axes = ["dp", "tp"], sizes = [4, 2])";
+constexpr char kDpInside[] = R"(, axes = ["tp", "dp"], sizes = [2, 4])";
 
 TEST_F(DescribedTargetTest, RatesAreTheMachines) {
   const Target &target = getTarget(parseSum("tp", kTpInside));
@@ -101,19 +99,18 @@ TEST_F(DescribedTargetTest, CollectivesAreTimedByGroup) {
 TEST_F(DescribedTargetTest, TheGroupFurthestApartCounts) {
   // Three along dp: devices 0 to 2 lie on one node, 3 to 5 on two.
   dist::CollectiveOpInterface sum =
-      parseSum("dp", R"(, axes = ["pp", "dp"], sizes = array<i64: 2, 3>)");
+      parseSum("dp", R"(, axes = ["pp", "dp"], sizes = [2, 3])");
   EXPECT_EQ(getTarget(sum).linkOf({"dp"}).bytes, 1e9);
   EXPECT_DOUBLE_EQ(getTarget(sum).collectiveSeconds(sum), 1e-5 + 8000 / 1e9);
 }
 
 TEST_F(DescribedTargetTest, OnlyHoldersTakePart) {
-  // Stages 0 and 1 of eight stand on one node, 0 and 5 on two.
-  constexpr char kStages[] = R"(, axes = ["dp"], sizes = array<i64: 8>)";
+  // The first two of devices 0, 2, 4 and 6 stand on one node.
   dist::CollectiveOpInterface near =
-      parseSum("dp", kStages, {}, "holders = array<i64: 0, 1>, ");
+      parseSum("dp", kTpInside, {}, "holders = array<i64: 0, 1>, ");
   EXPECT_DOUBLE_EQ(getTarget(near).collectiveSeconds(near), 1e-6 + 8000 / 1e11);
   dist::CollectiveOpInterface far =
-      parseSum("dp", kStages, {}, "holders = array<i64: 0, 5>, ");
+      parseSum("dp", kTpInside, {}, "holders = array<i64: 0, 3>, ");
   EXPECT_DOUBLE_EQ(getTarget(far).collectiveSeconds(far), 1e-5 + 8000 / 1e9);
 }
 
