@@ -260,7 +260,7 @@ std::string searchAsJson(const SearchReport &report, const Cluster &cluster) {
     search["reason"] = explainNoFit(report, cluster);
   } else {
     search["winner"] = asJson(*ranking.front());
-    search["winner"]["compile_options"] =
+    search["compile_options"] =
         joinOptions(ranking.front()->layout.arguments(), report.missingOptions);
     if (ranking.size() > 1)
       search["reason"] =

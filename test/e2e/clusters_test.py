@@ -183,15 +183,15 @@ class Compilations(ZcTest):
                 search = ["plan", gpt.model, *given, *flag, "--search",
                           "--mesh", "dp=2", "--zero", "3", "--accumulate", "1",
                           "--cluster", gpu]
-                winner = json.loads(self.zc(*search, "--json"))["search"][
-                    "winner"]
-                self.assertEqual(winner["compile_options"],
+                found = json.loads(self.zc(*search, "--json"))["search"]
+                winner = found["winner"]
+                self.assertEqual(found["compile_options"],
                                  f"{winner['options']} {expected}")
                 self.assertIn(f"the given ones and {expected})",
                               self.zc(*search))
                 artifact = self.folder / "a.zca"
                 self.zc("compile", gpt.model, *given,
-                        *winner["compile_options"].split(), "--cubins", "none",
+                        *found["compile_options"].split(), "--cubins", "none",
                         "-o", artifact)
                 made, _ = self.plan(artifact, "--cluster", gpu)
                 self.assertEqual(made["step_s"], winner["step_s"])
