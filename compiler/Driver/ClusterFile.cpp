@@ -137,25 +137,29 @@ void zc::addClusterOption(CLI::App &command, CompileOptions &options) {
       ->type_name("FILE|PRESET");
 }
 
+void zc::decideFor(const Cluster &cluster, CompileOptions &options) {
+  const std::string &device = cluster.device.target;
+  if (options.target != device)
+    throw CLI::ValidationError("--cluster", "'" + cluster.name +
+                                                "' has devices of --target " +
+                                                device + ", not " +
+                                                options.target);
+  if (options.getNumRanks() > cluster.size())
+    throw CLI::ValidationError(
+        "--cluster", "'" + cluster.name + "' has room for " +
+                         std::to_string(cluster.size()) +
+                         " ranks, fewer than the mesh's " +
+                         std::to_string(options.getNumRanks()));
+  options.machine = describeMachine(cluster, options);
+}
+
 void zc::compileForCluster(const CLI::App &command, CompileOptions &options) {
   if (options.cluster.empty())
     return;
   Result<Cluster> cluster = loadCluster(options.cluster);
   if (!cluster.ok())
     throw CLI::ValidationError("--cluster", cluster.status().message());
-  const std::string &device = cluster->device.target;
   if (command.count("--target") == 0)
-    options.target = device;
-  if (options.target != device)
-    throw CLI::ValidationError(
-        "--cluster", "'" + cluster->name + "' has devices of --target " +
-                         device + ", not " + options.target);
-  if (options.getNumRanks() > cluster->size())
-    throw CLI::ValidationError("--cluster",
-                               "'" + cluster->name + "' has room for " +
-                                   std::to_string(cluster->size()) +
-                                   " ranks, fewer than "
-                                   "the mesh's " +
-                                   std::to_string(options.getNumRanks()));
-  options.machine = describeMachine(*cluster, options);
+    options.target = cluster->device.target;
+  decideFor(*cluster, options);
 }

@@ -23,9 +23,13 @@ std::string describeMachine(const Cluster &cluster,
 /// Adds `zc compile`'s --cluster.
 void addClusterOption(CLI::App &command, CompileOptions &options);
 
-/// Lets a compilation decide by the rates of the cluster that its options name,
-/// for its kind of device. Throws CLI::ValidationError where there is none of
-/// that name, or it has other devices, or fewer than the mesh has ranks.
+/// Lets a compilation decide by the rates of a cluster. Throws
+/// CLI::ValidationError where it has other devices than the target's, or fewer
+/// than the mesh has ranks.
+void decideFor(const Cluster &cluster, CompileOptions &options);
+
+/// The same for the cluster that the options name, with its kind of device.
+/// Throws CLI::ValidationError where there is none of that name, too.
 void compileForCluster(const CLI::App &command, CompileOptions &options);
 
 } // namespace zc

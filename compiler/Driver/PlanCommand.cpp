@@ -74,7 +74,7 @@ static void completeCompilation(const CLI::App &command, Arguments &arguments,
   if (command.count("--target") == 0)
     options.target = cluster.device.target;
   if (arguments.forCluster)
-    options.machine = describeMachine(cluster, options);
+    decideFor(cluster, options);
   options.plansOnly = options.quiet = true;
   if (command.count("--verify") == 0)
     options.verify = "off";

@@ -28,7 +28,7 @@ std::string StepLayout::arguments() const {
     add("--mesh " + mesh());
   if (zero > 0)
     add(strCat("--zero ", zero));
-  if (accumulate > 1)
+  if (accumulate > 1 || pp > 1) // zc compile gives pipelines more than one
     add(strCat("--accumulate ", accumulate));
   if (pp > 1 && schedule != "1f1b")
     add("--schedule " + schedule);

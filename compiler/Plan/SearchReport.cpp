@@ -239,8 +239,8 @@ std::string printSearch(const SearchReport &report, const Cluster &cluster) {
   const TriedLayout &best = *ranking.front();
   os << formatv("\nbest: {0}\n", best.layout.options());
   if (!report.missingOptions.empty())
-    os << formatv("(zc compile makes it with these options, the given ones and "
-                  "{0})\n",
+    os << formatv("(zc compile makes it with these options, those given that "
+                  "these do not name, and {0})\n",
                   report.missingOptions);
   os << formatv("(its estimate was {0:F3} ms and {1})\n",
                 best.estimate.seconds * 1e3,

@@ -187,7 +187,7 @@ class Compilations(ZcTest):
                 winner = found["winner"]
                 self.assertEqual(found["compile_options"],
                                  f"{winner['options']} {expected}")
-                self.assertIn(f"the given ones and {expected})",
+                self.assertIn(f"do not name, and {expected})",
                               self.zc(*search))
                 artifact = self.folder / "a.zca"
                 self.zc("compile", gpt.model, *given,
@@ -203,6 +203,13 @@ class Compilations(ZcTest):
                    "plan", gpt.model, *gpt.compile_options("adamw"), "--mesh",
                    "dp=2", "--placement", "dp", "--for-cluster", "--cluster",
                    "ideal")
+        gpu = self.describe("gpus", 1e-4, 1e8, target="cuda")
+        for options, message in (
+                (("--target", "cpu"), "has devices of --target cuda, not cpu"),
+                (("--mesh", "dp=32"), "has room for 16 ranks")):
+            self.fails(2, [f"--cluster: 'gpus' {message}"], "plan", gpt.model,
+                       *gpt.compile_options("adamw"), "--for-cluster",
+                       "--cluster", gpu, *options)
         self.fails(2, ["--for-cluster: belongs to a model"], "plan",
                    "--collectives", "--for-cluster", "--cluster", "ideal")
 
