@@ -1,5 +1,6 @@
 //===- InspectCopies.cpp - how often ranks hold what they train -----------===//
 #include "compiler/Export/InspectPictures.h"
+#include "compiler/Export/TrainedStates.h"
 #include "runtime/Plan/AmaxHistory.h"
 #include "runtime/Plan/FileTensor.h"
 #include "runtime/Plan/Mesh.h"
@@ -36,21 +37,39 @@ private:
   std::map<std::string, uint64_t> whole; // by name: roles may share one
 };
 
-bool hasKind(const plan::Role &role, plan::StateKind kind) {
-  return std::any_of(
-      role.states().begin(), role.states().end(),
-      [&](const plan::State &state) { return state.kind() == kind; });
+/// Which parameters of a role the forward reads as copies, and how wide these
+/// are in bytes of an element.
+std::map<std::string, uint64_t> findCopies(const plan::Role &role) {
+  std::map<std::string, uint64_t> widths;
+  for (const plan::State &state : role.states())
+    if (state.kind() == plan::COPY)
+      widths[state.parameter()] = elementBytes(state.type().dtype());
+  return widths;
 }
 
-/// Bytes of an element of a gradient: as wide as it is added up, or as what the
-/// forward reads.
-double gradientWidth(const plan::Role &role, bool hasCopies) {
-  for (plan::StateKind kind :
-       {plan::ACCUMULATOR, hasCopies ? plan::COPY : plan::PARAMETER})
-    for (const plan::State &state : role.states())
-      if (state.kind() == kind)
-        return double(elementBytes(state.type().dtype()));
-  return 0;
+/// Bytes of all gradients at once, of whole tensors: each is as wide as what
+/// the forward reads, or, where micro-batches are added up, at least float32.
+double countGradients(const plan::Role &role,
+                      const std::map<std::string, uint64_t> &copied) {
+  const bool accumulates = std::any_of(
+      role.states().begin(), role.states().end(), [](const plan::State &state) {
+        return state.kind() == plan::ACCUMULATOR;
+      });
+  const TrainedStates trained(role);
+  uint64_t bytes = 0;
+  for (const plan::State &state : role.states()) {
+    if (!trained.contains(state))
+      continue;
+    auto copy = copied.find(state.name());
+    uint64_t width = copy == copied.end() ? elementBytes(state.type().dtype())
+                                          : copy->second;
+    if (accumulates)
+      width = std::max(width, elementBytes(plan::F32));
+    for (const FileTensor &tensor : fileTensorsOf(state))
+      if (const Result<uint64_t> count = elementCount(tensor.type); count.ok())
+        bytes += *count * width;
+  }
+  return double(bytes);
 }
 
 /// By role.
@@ -74,16 +93,17 @@ ResidentCopies countCopies(const plan::Manifest &manifest) {
   for (int i = 0; i < manifest.roles_size(); ++i) {
     const plan::Role &role = manifest.roles(i);
     const double ranks = size_t(i) < ranksOf.size() ? ranksOf[size_t(i)] : 0;
-    const bool hasCopies = hasKind(role, plan::COPY);
+    const std::map<std::string, uint64_t> copied = findCopies(role);
     for (const plan::State &state : role.states())
-      if (state.kind() == (hasCopies ? plan::COPY : plan::PARAMETER))
+      if (state.kind() == plan::COPY ||
+          (state.kind() == plan::PARAMETER && copied.count(state.name()) == 0))
         parameters.add(state, ranks);
       else if ((state.kind() == plan::OPTIMIZER && !isAmaxHistory(state)) ||
                state.kind() == plan::PARAMETER)
         optimizer.add(state, ranks);
     const MemoryReport memory = measureMemory(manifest, i);
     gradients += ranks * double(memory.classes[plan::GRADIENTS]);
-    wholeGradients += double(memory.trained) * gradientWidth(role, hasCopies);
+    wholeGradients += countGradients(role, copied);
   }
   copies.parameters = parameters.count();
   copies.gradients = wholeGradients > 0 ? gradients / wholeGradients : 0;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <numeric>
 
 namespace zc::html {
 
@@ -105,20 +106,18 @@ private:
                           size_t count) {
     if (all.size() <= count)
       return;
-    auto sizeOf = [](const plan::TensorDivision *each) {
-      const Result<uint64_t> elements = elementCount(each->type());
+    auto sizeOf = [&](size_t i) {
+      const Result<uint64_t> elements = elementCount(all[i]->type());
       return elements.ok() ? *elements : 0;
     };
-    std::vector<uint64_t> sizes;
-    for (const plan::TensorDivision *each : all)
-      sizes.push_back(sizeOf(each));
-    std::sort(sizes.rbegin(), sizes.rend());
-    all.erase(std::remove_if(all.begin(), all.end(),
-                             [&](const plan::TensorDivision *each) {
-                               return sizeOf(each) < sizes[count - 1];
-                             }),
-              all.end());
-    all.resize(std::min(all.size(), count));
+    std::vector<size_t> order(all.size());
+    std::iota(order.begin(), order.end(), size_t(0));
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return sizeOf(a) > sizeOf(b); });
+    std::sort(order.begin(), order.begin() + int64_t(count));
+    for (size_t i = 0; i < count; ++i) // order[i] >= i
+      all[i] = all[order[i]];
+    all.resize(count);
   }
 
   Cut cutOf(const plan::DimSharding &dim) const {
@@ -164,10 +163,12 @@ private:
                                 : "..." + name.substr(name.size() - kMost + 3);
   }
 
-  /// "[64, 256] by -, tp".
+  /// "[64, 256] by -, tp"; "[64, 256] by -, tp (16 of 64 drawn)".
   static std::string describe(const plan::TensorType &type, const Cut &rows,
                               const Cut &columns, int rank) {
     auto name = [](const Cut &cut) {
+      if (cut.parts > kMostParts)
+        return strCat(cut.axes, " (", kMostParts, " of ", cut.parts, " drawn)");
       return cut.axes.empty() ? std::string("-") : cut.axes;
     };
     std::string dims;

@@ -145,7 +145,6 @@ static std::string printMemory(const std::string &whose,
   return text;
 }
 
-/// If there are several roles, prints the largest, then each.
 /// Nothing of one rank, which has one of each.
 static std::string printCopies(const plan::Manifest &manifest) {
   if (manifest.mesh().empty())
@@ -156,6 +155,7 @@ static std::string printCopies(const plan::Manifest &manifest) {
                 copies.parameters, copies.gradients, copies.optimizer);
 }
 
+/// If there are several roles, prints the largest, then each.
 static std::string printMemory(const plan::Manifest &manifest) {
   MemoryReport largest = measureMemory(manifest);
   if (manifest.roles_size() < 2)

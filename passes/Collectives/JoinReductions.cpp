@@ -4,8 +4,8 @@
 // nobody reads before the next one is there is sent with that. The flat vector
 // is not padded: rings cut it as evenly as may be, and no rank holds a part of
 // it alone. Gradients that are reduced in a wider type are joined in their own
-// and widened together. A gather of one number of each rank, of which the
-// largest is taken, is an exchange, too.
+// and widened together. A gather of which only the largest magnitude is used is
+// one of a number a rank, along all axes at once, and an exchange, too.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Collectives/Passes.h"
@@ -23,6 +23,79 @@ namespace zc {
 
 namespace {
 
+/// Gathers along some axes, of which only the largest magnitude is used.
+struct Measurement {
+  SmallVector<Attribute> axes;
+  AmaxOp largest; // of one number; null where there is none
+
+  /// Follows the only readers of a gather.
+  explicit Measurement(dist::AllGatherOp gather) {
+    SmallVector<Attribute> passed(gather.getAxes().getValue());
+    Operation *op = gather;
+    while (op->hasOneUse()) {
+      op = *op->user_begin();
+      if (auto other = dyn_cast<dist::AllGatherOp>(op))
+        llvm::append_range(passed, other.getAxes());
+      else if (!isa<ReshapeOp, TransposeOp, AmaxOp>(op))
+        return;
+      auto amax = dyn_cast<AmaxOp>(op);
+      if (!amax || numElements(amax.getType()) != 1)
+        continue;
+      largest = amax;
+      axes = passed;
+    }
+  }
+};
+
+/// Measures what a rank has before it is sent: a number of each is enough. The
+/// largest of largest magnitudes is that of all, in whatever order.
+class Measurer {
+public:
+  explicit Measurer(Block &block) : block(block) {}
+
+  void run() {
+    for (auto gather : llvm::to_vector(block.getOps<dist::AllGatherOp>()))
+      if (Measurement found(gather);
+          found.largest && !found.largest->use_empty())
+        replace(gather, found);
+    eraseUnused();
+  }
+
+private:
+  void replace(dist::AllGatherOp gather, Measurement &measurement) {
+    OpBuilder builder(gather);
+    Location loc = gather.getLoc();
+    auto type = cast<RankedTensorType>(measurement.largest.getType());
+    Value part = gather.getInput();
+    auto partType = cast<RankedTensorType>(part.getType());
+    if (partType.getNumElements() > 1)
+      part = AmaxOp::create(
+          builder, loc, withShape(type, {}), part,
+          llvm::to_vector(llvm::seq<int64_t>(0, partType.getRank())));
+    part = reshape(builder, loc, part, {1});
+    auto axes = builder.getArrayAttr(measurement.axes);
+    auto all = dist::AllGatherOp::create(
+        builder, loc,
+        withShape(cast<RankedTensorType>(part.getType()),
+                  {dist::getGroupSize(dist::getMesh(gather), axes)}),
+        part, axes, /*dim=*/0, dist::kStatistics);
+    Value largest = AmaxOp::create(builder, loc, withShape(type, {}), all,
+                                   ArrayRef<int64_t>{0});
+    measurement.largest.getResult().replaceAllUsesWith(
+        reshape(builder, loc, largest, type.getShape()));
+  }
+
+  /// Gathers that are replaced have no reader left, nor have these.
+  void eraseUnused() {
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+      if (op.use_empty() &&
+          isa<dist::AllGatherOp, ReshapeOp, TransposeOp, AmaxOp>(op))
+        op.erase();
+  }
+
+  Block &block;
+};
+
 StringRef trafficOf(Operation *op) {
   return cast<dist::CollectiveOpInterface>(op).getWhatIsSent();
 }
@@ -32,6 +105,7 @@ StringRef trafficOf(Operation *op) {
 AmaxOp findLargest(Operation *op) {
   auto gather = dyn_cast<dist::AllGatherOp>(op);
   if (!gather || gather.getDim() != 0 || !gather->hasOneUse() ||
+      gather.getTraffic() != dist::kStatistics ||
       numElements(gather.getInput().getType()) != 1)
     return nullptr;
   auto largest = dyn_cast<AmaxOp>(*gather->user_begin());
@@ -60,7 +134,11 @@ struct Exchange {
   }
 
   Value getInput() { return widened ? widened.getInput() : op->getOperand(0); }
-  Operation *getLast() { return narrowed ? narrowed : largest ? largest : op; }
+  Operation *getLast() {
+    if (largest)
+      return largest;
+    return narrowed ? narrowed : op;
+  }
   Value getResult() { return getLast()->getResult(0); }
 
   /// Exchanges that go together are of one kind: the same op, axes and traffic,
@@ -271,8 +349,10 @@ struct JoinReductions : public impl::JoinReductionsPassBase<JoinReductions> {
       return signalPassFailure();
     }
     for (auto program : getOperation().getOps<func::FuncOp>())
-      for (Block &block : program.getBody())
+      for (Block &block : program.getBody()) {
+        Measurer(block).run();
         numJoined += Joiner(block, limitOf(block)).run();
+      }
   }
 
 private:

@@ -107,8 +107,10 @@ def JoinReductionsPass : Pass<"zc-join-reductions", "::mlir::ModuleOp"> {
   let description = [{
     After `--zc-localize`. All-reduces of gradients, those of scalars, gathers of
     one number a rank of which the largest is taken, and broadcasts of statistics,
-    along the same axes and of one element type become one of a flat vector, where the last of them stands, if nobody reads one of
-    them before. Gradients are joined up to `bucket-bytes`; one as large as that
+    along the same axes and of one element type become one of a flat vector, where
+    the last of them stands, if nobody reads one of them before. Gathers of which
+    only the largest magnitude is used become such ones before, along all of
+    their axes at once, and count as statistics. Gradients are joined up to `bucket-bytes`; one as large as that
     stays alone.
 
     ```mlir

@@ -54,7 +54,9 @@ def RoundFloat8Pass : Pass<"zc-round-float8", "::mlir::ModuleOp"> {
     and saved with the others. Before the first step the scale is 1. Element 0 is
     the largest of the micro-batches of the step that runs, and counts from the
     next one on (--zc-roll-amax). Magnitudes are written to it behind the forward
-    and behind the backward, all at once.
+    and behind the backward, all at once: ranks send those of a forward in one
+    message for each set of axes that divide what is measured
+    (--zc-join-reductions).
 
     `block`: values and gradients have a scale for every 128 elements along the
     sum, weights for every 128 x 128; scales are the powers of two below, and

@@ -62,6 +62,11 @@ struct Measured {
   Value size;
 };
 
+/// All that one program measures.
+struct Measurements {
+  SmallVector<Measured> ofForward, ofBackward;
+};
+
 /// [rows..., columns] as [rows, columns].
 Value asMatrix(OpBuilder &builder, Value value) {
   auto type = cast<RankedTensorType>(value.getType());
@@ -89,7 +94,8 @@ struct RoundFloat8 : public impl::RoundFloat8PassBase<RoundFloat8> {
     for (MatmulOp op : products)
       if (failed(checkMark(op)) || failed(replace(op)))
         return signalPassFailure();
-    recordMeasured();
+    for (auto &[block, found] : measured)
+      recordMeasured(*block, found);
   }
 
 private:
@@ -242,28 +248,26 @@ private:
     Value scale = rounder.scaleOf(past->largest(builder, largest));
     if (factor.kind == "weight")
       scaleOfWeight[factor.value] = scale;
-    SmallVector<Measured> &measured =
-        factor.kind == "gradient" ? ofBackward : ofForward;
-    measured.push_back({*past, rounder.measure()});
+    Measurements &all = measured[&step.front()];
+    (factor.kind == "gradient" ? all.ofBackward : all.ofForward)
+        .push_back({*past, rounder.measure()});
     return scale;
   }
 
   /// Nobody waits for what is measured until the step ends: all of the forward
   /// counts in one place, all of the backward in another, so that ranks send
-  /// each other what they found in one message (--zc-join-reductions).
-  void recordMeasured() {
-    if (ofForward.empty() && ofBackward.empty())
-      return;
-    Measured &any = ofForward.empty() ? ofBackward[0] : ofForward[0];
-    Operation *end = any.size.getParentBlock()->getTerminator(), *middle = end;
-    for (Measured &each : ofBackward)
+  /// each other what they found in one message for each set of axes
+  /// (--zc-join-reductions).
+  static void recordMeasured(Block &block, Measurements &found) {
+    Operation *end = block.getTerminator(), *middle = end;
+    for (Measured &each : found.ofBackward)
       if (each.size.getDefiningOp()->isBeforeInBlock(middle))
         middle = each.size.getDefiningOp();
-    for (Measured &each : ofForward)
+    for (Measured &each : found.ofForward)
       if (!each.size.getDefiningOp()->isBeforeInBlock(middle))
         middle = each.size.getDefiningOp()->getNextNode();
-    recordAt(middle, ofForward);
-    recordAt(end, ofBackward);
+    recordAt(middle, found.ofForward);
+    recordAt(end, found.ofBackward);
   }
 
   static void recordAt(Operation *place, MutableArrayRef<Measured> measured) {
@@ -272,7 +276,7 @@ private:
       each.history.record(builder, each.size);
   }
 
-  SmallVector<Measured> ofForward, ofBackward;
+  llvm::MapVector<Block *, Measurements> measured; // by the program
   /// By the form, and whether for the backward again.
   DenseMap<std::pair<Value, Attribute>, Rounded> rounded[2];
   DenseMap<Value, Value> scaleOfWeight;

@@ -89,14 +89,25 @@ private:
                                         : flops.number(name, 1, kMostFlops, 0);
     device.tf32FlopsPerSecond = flops.number("tf32", 1, kMostFlops, 0);
     ZC_RETURN_IF_ERROR(flops.finish());
-    device.scalesFloat8Blocks =
-        fields.integer("f8_block", 0, 1 << 20, 0) == kernels::kScaleBlock;
+    readBlocks(fields, device);
     if (fields.has("efficiency"))
       ZC_RETURN_IF_ERROR(readEfficiency(fields.any("efficiency"),
                                         fields.pathOf("efficiency"),
                                         device.efficiency));
     ZC_RETURN_IF_ERROR(readMeasured(fields, device.measured));
     return fields.finish();
+  }
+
+  static void readBlocks(JsonFields &fields, SimulatedDevice &device) {
+    if (!fields.has("f8_block"))
+      return;
+    const int64_t size = fields.integer("f8_block", 0);
+    device.scalesFloat8Blocks = size == kernels::kScaleBlock;
+    if (!device.scalesFloat8Blocks)
+      fields.fail("f8_block",
+                  strCat("expected ", kernels::kScaleBlock, ", found ", size,
+                         "; leave it out where the device has no "
+                         "products of blocks of 8-bit floats"));
   }
 
   Status readMeasured(JsonFields &fields, MeasuredTimes &measured) {

@@ -6,7 +6,7 @@ import unittest
 import numpy as np
 
 import fp8_network
-from fp8_network import LEARNING_RATE, STEPS, data
+from fp8_network import LEARNING_RATE, STEPS, WIDTHS, data
 from fp8_test import BLOCK_BATCH, BLOCK_WIDTHS, REFERENCE, Fp8Test
 from zctest import Fixture, latest_step, load_tensors, read_log
 
@@ -114,6 +114,46 @@ class Delayed(Fp8Test):
         # Micro-batches have a forward and a backward.
         self.assertEqual(sent["delayed:3"], 2 * 2)
         self.assertGreater(sent["current"], sent["delayed:3"])
+
+    def test_messages_along_axes(self):
+        """A number a rank for each tensor, in one message for each set of axes
+        that divide tensors; more tensors are no more messages."""
+        for widths in (WIDTHS, (64, 128, 64, 128, 64, 16)):
+            layers = len(widths) - 2  # that are rounded
+            for mesh in ("tp=2", "dp=2,tp=2"):
+                with self.subTest(mesh=mesh, layers=layers):
+                    artifact, _ = self.compiled(
+                        self.recorded_model(widths=widths), "--precision",
+                        "fp8", *self.OPTIONS, "--mesh", mesh)
+                    sent = json.loads(self.zc("inspect", artifact, "--json"))[
+                        "comm"]["by_kind"]["statistics"]
+                    # tp divides all weights, the second values and the first
+                    # gradients of each pair of layers; dp all values and
+                    # gradients. A rank sends its numbers to each other one.
+                    pairs = layers // 2
+                    if mesh == "tp=2":
+                        self.assertEqual(sent["count"], 2)
+                        self.assertEqual(sent["bytes"],
+                                         4 * (layers + 2 * pairs))
+                    else:  # tp; dp and both, forward and backward
+                        self.assertEqual(sent["count"], 1 + 2 * 2)
+                        self.assertEqual(sent["bytes"], 4 * (
+                            layers + 2 * pairs + 3 * 2 * pairs))
+
+    def test_interleaved(self):
+        """Ranks that have several stages keep the histories of one rank."""
+        sizes = {"widths": (64, 64, 64, 64, 16)}
+        one = self.losses(*self.OPTIONS, "--accumulate", "2", **sizes)
+        expected = self.histories()
+        losses = self.losses(*self.OPTIONS, "--mesh", "pp=2", "--accumulate",
+                             "2", "--schedule", "interleaved", "--chunks", "2",
+                             ranks=2, **sizes)
+        np.testing.assert_allclose(losses, one, rtol=1e-5)
+        found = self.histories()
+        self.assertEqual(set(found), set(expected))
+        for name, history in found.items():
+            np.testing.assert_allclose(history, expected[name], 1e-2,
+                                       err_msg=name)
 
     def test_convergence(self):
         """A language model's last losses are those of bfloat16 within 2%."""

@@ -22,15 +22,16 @@ class Fp8Test(SmallModels):
 
     def recorded_model(self, batch=BATCH, widths=WIDTHS):
         nodes, value = [], "x"
-        for i in range(3):
+        last = len(widths) - 2
+        for i in range(last + 1):
             nodes.append(("MatMul", [value, f"w{i}"], f"p{i}"))
             value = f"p{i}"
-            if i < 2:
+            if i < last:
                 nodes.append(("Relu", [value], f"r{i}"))
                 value = f"r{i}"
         return self.save("recorded.onnx", nodes,
                          {f"w{i}": w for i, w in enumerate(weights(widths))},
-                         {"x": (batch, widths[0])}, {"p2": (batch, widths[-1])})
+                         {"x": (batch, widths[0])}, {value: (batch, widths[-1])})
 
     def losses(self, *options, ranks=1, precision="fp8", more=(), batch=BATCH,
                widths=WIDTHS, steps=STEPS):

@@ -2,6 +2,7 @@
 """The pages of zc inspect --html."""
 import html.parser
 import json
+import math
 import re
 import unittest
 
@@ -126,6 +127,27 @@ class Pages(ZcTest):
                          {name for name, size in peak.items() if size})
         widths = re.findall(r'<rect [^>]*width="([\d.]+)"', bar)
         self.assertAlmostEqual(sum(map(float, widths)), 1000, delta=0.1)
+
+    def test_page_of_many_parts(self):
+        """The largest parameters are drawn, in the model's order, and so many
+        parts of a dim as can be seen."""
+        fixture = Fixture("gpt")
+        artifact = self.compile(fixture, "adamw", "--mesh", "dp=64", "--batch",
+                                64, "--verify", "off", name="many.zca")
+        _, sections = self.page_of(artifact)
+        drawn = sections["How tensors are divided"]
+        self.assertIn("by dp (16 of 64 drawn), -", drawn)
+        names = list(dict.fromkeys(re.findall(r"<title>(.*), part", drawn)))
+        entries = json.loads(self.zc("inspect", artifact, "--json",
+                                     "--sharding"))["sharding"]
+        sizes = {entry["name"]: math.prod(entry["shape"])
+                 for entry in entries if entry["kind"] == "parameter"}
+        shown = [name for name in names if name in sizes]
+        self.assertEqual(shown, [name for name in sizes if name in shown])
+        others = [size for name, size in sizes.items() if name not in shown]
+        self.assertTrue(others)
+        self.assertGreaterEqual(min(sizes[name] for name in shown),
+                                max(others))
 
     def test_page_of_a_pipeline(self):
         """A box for each forward and backward, in a row a role."""

@@ -142,6 +142,69 @@ class Translate(ZcTest):
         self.assertIn("a batch of 5 is not divided by 2 samples", said)
         self.translate(code=2)
 
+    def schedule(self, kind, **numbers):
+        """Options of the run, and what is said, of such a scheduler."""
+        commands, said = self.deepspeed(
+            dict(CONFIG, scheduler={"type": kind, "params": numbers}),
+            "--ranks", 2)
+        return self.options(commands[1]), said
+
+    def test_schedules(self):
+        """DeepSpeed's are taken key by key, or it is said that they are not."""
+        found, said = self.schedule("WarmupCosineLR", total_num_steps=4,
+                                    warmup_num_steps=2, cos_min_ratio=0.1,
+                                    warmup_type="linear")
+        self.assertEqual((found["--lr-schedule"], found["--lr"], said),
+                         ("cosine", "0.0003", ""))
+        self.assertEqual(float(found["--min-lr"]), 3e-5)
+        found, said = self.schedule("WarmupCosineLR", total_num_steps=4,
+                                    warmup_min_ratio=0.5, more=1,
+                                    warmup_type="linear")
+        self.assertEqual(float(found["--min-lr"]), 3e-8)  # theirs
+        self.assertEqual(found["--warmup-steps"], "1000")  # theirs, too
+        self.assertEqual(said.splitlines(), [
+            "translate: left out: scheduler.params.warmup_min_ratio: zc's "
+            "warm-up begins at 0",
+            "translate: left out: scheduler.params.more: not known here"])
+        found, said = self.schedule("WarmupDecayLR", warmup_num_steps=2)
+        self.assertIn("warmup_type log: zc's is linear", said)
+
+    def megatron(self, *more, without=()):
+        """Options of both commands, and names of what is left."""
+        flags = [each for each in MEGATRON if each not in without]
+        commands, said = self.translate("--ranks", 4, "--", *flags, *more)
+        return (*map(self.options, commands),
+                [line.split(": ")[2] for line in said.splitlines()
+                 if "--hidden-size" not in line])
+
+    def test_megatron_schedules(self):
+        """Where nothing is said it is Megatron-LM's own, and a decay that does
+        not end with the run is no zc's."""
+        _, run, left = self.megatron(without=("--lr-decay-style", "cosine"))
+        self.assertEqual((run["--lr-schedule"], left), ("linear", []))
+        wsd = ("--lr-decay-style", "WSD", "--lr-wsd-decay-iters", "1")
+        _, run, left = self.megatron(*wsd)
+        self.assertEqual((run["--lr-decay-steps"], left), ("1", []))
+        _, _, left = self.megatron(*wsd, "--lr-decay-iters", "3")
+        self.assertEqual(left, ["--lr-decay-iters 3"])
+        _, _, left = self.megatron(*wsd[:2])
+        self.assertEqual(left, ["--lr-decay-style WSD"])
+
+    def test_megatron_sharding(self):
+        """The most that any flag asks for; values that do not exist are left."""
+        for strategy, stage, left in (
+                ("no_shard", "1", []), ("optim_grads", "2", []),
+                ("most", "1", ["--data-parallel-sharding-strategy most"])):
+            compile_, _, found = self.megatron(
+                "--data-parallel-sharding-strategy", strategy)
+            self.assertEqual((compile_["--zero"], found), (stage, left))
+        _, _, left = self.megatron("--optimizer", "muon",
+                                   "--recompute-granularity", "some",
+                                   "--recompute-method", "odd")
+        self.assertEqual(left, ["--optimizer muon",
+                                "--recompute-granularity some",
+                                "--recompute-method odd"])
+
     def test_megatron(self):
         commands, said = self.translate("--ranks", 4, "--", *MEGATRON)
         self.assertEqual(said, "translate: left out: --hidden-size: the model "

@@ -166,11 +166,19 @@ class Marks(LintTest):
 
 
 class Requirements(LintTest):
-    END_TO_END = {"test/e2e/CMakeLists.txt": "add_zc_e2e_test(a a_test.py)\n",
+    END_TO_END = {"test/e2e/CMakeLists.txt": "add_zc_e2e_test(a a_test.py)\n"
+                                             "add_zc_e2e_test(g guide_test.py)\n",
                   "test/e2e/a_test.py": "class A:\n    def test_it(self):\n"
                                         "        pass\n"
                                         "class Base:\n    def setUp(self):\n"
                                         "        pass\n",
+                  "test/lint/CMakeLists.txt": "foreach(check a c)\n",
+                  "tools/lint/check_a.py": "\n",
+                  "tools/lint/check_b.py": "\n",
+                  "tools/lint/tree.py": "\n",
+                  "tools/guide/words.md": "Words.\n",
+                  "tools/guide/script.sh": "\n",
+                  "tools/guide/page.md": "Run it:\n```sh\nls\n```\n",
                   "test/passes/none.mlir": "\n"}
 
     def table(self, first, notes=45, works=24):
@@ -195,6 +203,13 @@ class Requirements(LintTest):
         self.silent("requirements",
                     self.table("A-01 | f | done | a_test.A.test_it\n"))
 
+    def test_lints_and_pages(self):
+        self.silent("requirements", self.table(
+            "A-01 | f | done | lint:check_a.py; guide:page.md\n"))
+        files = self.table("A-01 | f | done | guide:page.md\n")
+        files["test/e2e/CMakeLists.txt"] = "add_zc_e2e_test(a a_test.py)\n"
+        self.complains("requirements", files, "guide_test.py is not in")
+
     def test_rows_that_are_missing(self):
         self.complains("requirements", self.table(""), "A-01 is there 0 times")
         self.complains("requirements", self.table("Z-01 | f | citation |\n"),
@@ -216,13 +231,20 @@ class Requirements(LintTest):
                 ("a_test.Base", "a_test.Base has no test"),
                 ("lit:passes/none.mlir", "runs nothing"),
                 ("unit:Suite.Name", "no such TEST"),
-                ("lit:passes/a.mlir", "no file test/passes/a.mlir")):
+                ("lit:passes/a.mlir", "no file test/passes/a.mlir"),
+                ("lint:check_b.py", "runs no such check"),
+                ("lint:check_c.py", "no file tools/lint/check_c.py"),
+                ("lint:tree.py", "runs no such check"),
+                ("guide:none.md", "no file tools/guide/none.md"),
+                ("guide:words.md", "runs nothing (```sh)"),
+                ("guide:script.sh", "is no page")):
             self.complains("requirements",
                            self.table(f"A-01 | f | done | {name}\n"), message)
 
     def test_what_says_nothing(self):
-        self.complains("requirements", self.table("A-01 | f | done |\n"),
-                       "nothing shows it")
+        code, output = lint("requirements", self.table("A-01 | f | done |\n"))
+        self.assertEqual((code, output.count("A-01")), (1, 1), output)
+        self.assertIn("nothing shows it", output)
         self.complains(
             "requirements",
             self.table("A-01 | f | done | file:test/e2e/a_test.py\n"),

@@ -20,6 +20,7 @@ class Tests:
             for suite, name in TEST.findall(path.read_text())}
         cmake = root / "test/e2e/CMakeLists.txt"
         self.registered = cmake.read_text() if cmake.exists() else ""
+        self.lints = registered_lints(root / "test/lint/CMakeLists.txt")
         self.classes = {}
 
     def missing(self, name):
@@ -28,14 +29,21 @@ class Tests:
         if kind == "unit":
             suite, _, test = rest.partition(".")
             return None if (suite, test) in self.units else "no such TEST"
+        if kind == "lint" and rest not in self.lints:
+            return "test/lint/CMakeLists.txt runs no such check"
+        if kind == "guide" and " guide_test.py" not in self.registered:
+            return "guide_test.py is not in test/e2e/CMakeLists.txt"
+        if kind == "guide" and ("/" in rest or not rest.endswith(".md")):
+            return "is no page that guide_test.py reads"
         folder = {"lit": "test", "guide": "tools/guide", "lint": "tools/lint",
                   "file": "."}.get(kind)
         if folder:
             path = self.root / folder / rest
             if not path.is_file():
                 return f"no file {folder}/{rest}"
-            runs = kind != "lit" or "RUN:" in path.read_text()
-            return None if runs else "runs nothing (RUN:)"
+            needed = {"lit": "RUN:", "guide": "\n```sh\n"}.get(kind, "")
+            runs = needed in path.read_text()
+            return None if runs else f"runs nothing ({needed.strip()})"
         if kind:
             return f"'{kind}' is no kind of test"
         return self.missing_end_to_end(rest)
@@ -72,6 +80,13 @@ class Tests:
         return classes
 
 
+def registered_lints(cmake):
+    """The files check_NAME.py of the names that ctest has a test for."""
+    found = re.search(r"foreach\(check ([^)]*)\)",
+                      cmake.read_text() if cmake.exists() else "")
+    return {f"check_{name}.py" for name in found[1].split()} if found else set()
+
+
 def added_to(parsed, name):
     """Tests that a file adds to a class in a loop: setattr(NAME, "test_...")."""
     for node in ast.walk(parsed):
@@ -86,7 +101,7 @@ def check_row(row, tests):
         yield f"{row.name}: '{row.state}' is no state"
     if row.state in ("done", "partly", "gpu") and not row.shows:
         yield f"{row.name}: {row.state}, but nothing shows it"
-    if row.state == "done" and all(name.startswith("file:")
+    if row.state == "done" and row.shows and all(name.startswith("file:")
                                    for name in row.shows):
         yield f"{row.name}: done, but no test shows it"
     if row.state in ("partly", "gpu") and not row.note:

@@ -135,7 +135,8 @@ module attributes {dist.mesh = #dist.mesh<dp=2,tp=2>} {
   }
 
   // Tests that numbers of which each rank wants the largest of all are gathered
-  // together, and those that somebody reads in between are not.
+  // together, and those that somebody reads in between are not. A rank that has
+  // several sends the largest.
   // ALONE-LABEL: func.func @largest
   // ALONE: %[[FLAT:.*]] = train.concat %{{.*}} : (tensor<1xf32>, tensor<1xf32>) -> tensor<2xf32>
   // ALONE-NEXT: %[[ROW:.*]] = train.reshape %[[FLAT]] : (tensor<2xf32>) -> tensor<1x2xf32>
@@ -144,8 +145,8 @@ module attributes {dist.mesh = #dist.mesh<dp=2,tp=2>} {
   // ALONE-NEXT: train.slice %[[MOST]] {offsets = array<i64: 0>
   // ALONE: train.slice %[[MOST]] {offsets = array<i64: 1>
   // ALONE: train.neg
-  // ALONE: dist.all_gather %{{.*}} : (tensor<1xf32>) -> tensor<2xf32>
-  // ALONE: dist.all_gather %{{.*}} : (tensor<4xf32>) -> tensor<8xf32>
+  // ALONE: train.amax %arg3 dims [0] : (tensor<4xf32>) -> tensor<f32>
+  // ALONE: dist.all_gather %{{.*}} {axes = ["dp"], dim = 0 : i64, traffic = "statistics"} : (tensor<1x2xf32>) -> tensor<2x2xf32>
   // ALONE-NOT: dist.all_gather
   func.func @largest(%a: tensor<1xf32>, %b: tensor<1xf32>, %c: tensor<1xf32>, %d: tensor<4xf32>)
       -> (tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>) {
@@ -159,5 +160,26 @@ module attributes {dist.mesh = #dist.mesh<dp=2,tp=2>} {
     %7 = dist.all_gather %d {axes = ["dp"], dim = 0 : i64, traffic = "statistics"} : (tensor<4xf32>) -> tensor<8xf32>
     %8 = train.amax %7 dims [0] : (tensor<8xf32>) -> tensor<f32>
     return %4, %3, %6, %8 : tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>
+  }
+
+  // Tests that a tensor that several axes divide is measured before it is
+  // gathered, once for all of them, and that rows' magnitudes stay rows'.
+  // ALONE-LABEL: func.func @rows
+  // ALONE: %[[MOST:.*]] = train.amax %arg0 dims [0, 1, 2] : (tensor<1x16x1xf32>) -> tensor<f32>
+  // ALONE: dist.all_gather %{{.*}} {axes = ["tp", "dp"], dim = 0 : i64, traffic = "statistics"} : (tensor<1xf32>) -> tensor<4xf32>
+  // ALONE: dist.all_gather %arg1 {axes = ["tp"], dim = 0 : i64, traffic = "activations"}
+  // ALONE-NOT: dist.all_gather
+  func.func @rows(%a: tensor<1x16x1xf32>, %b: tensor<1x16xf32>) -> (tensor<f32>, tensor<16xf32>) {
+    %0 = dist.all_gather %a {axes = ["tp"], dim = 0 : i64, traffic = "activations"} : (tensor<1x16x1xf32>) -> tensor<2x16x1xf32>
+    %1 = train.transpose %0 {permutation = array<i64: 1, 0, 2>} : (tensor<2x16x1xf32>) -> tensor<16x2x1xf32>
+    %2 = train.reshape %1 : (tensor<16x2x1xf32>) -> tensor<16x2xf32>
+    %3 = train.amax %2 dims [1] : (tensor<16x2xf32>) -> tensor<16xf32>
+    %4 = train.reshape %3 : (tensor<16xf32>) -> tensor<1x16xf32>
+    %5 = train.amax %4 dims [1] : (tensor<1x16xf32>) -> tensor<1xf32>
+    %6 = dist.all_gather %5 {axes = ["dp"], dim = 0 : i64, traffic = "statistics"} : (tensor<1xf32>) -> tensor<2xf32>
+    %7 = train.amax %6 dims [0] : (tensor<2xf32>) -> tensor<f32>
+    %8 = dist.all_gather %b {axes = ["tp"], dim = 0 : i64, traffic = "activations"} : (tensor<1x16xf32>) -> tensor<2x16xf32>
+    %9 = train.amax %8 dims [0] : (tensor<2x16xf32>) -> tensor<16xf32>
+    return %7, %9 : tensor<f32>, tensor<16xf32>
   }
 }

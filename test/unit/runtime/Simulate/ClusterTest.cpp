@@ -42,6 +42,13 @@ TEST(Cluster, EveryPresetIsSound) {
   EXPECT_EQ(findPreset("h100"), nullptr);
 }
 
+TEST(Cluster, BlocksOf8BitFloatsHaveOneSize) {
+  EXPECT_EQ(
+      complain("\"flops_per_s\"", "\"f8_block\": 64, \"flops_per_s\""),
+      "c.json: device.f8_block: expected 128, found 64; leave it out where "
+      "the device has no products of blocks of 8-bit floats");
+}
+
 constexpr const char *kMeasured = R"({
   "name": "here", "device": {"name": "d", "memory_bytes_per_s": 1e9,
     "flops_per_s": {"f32": 1e12}, "memory_bytes": 8,
