@@ -187,6 +187,24 @@ Value buildHidden(OpBuilder &builder, Location loc, Value sum, Value largest) {
               -std::numeric_limits<double>::infinity()));
 }
 
+/// The largest number of a type below kAllHidden.
+static double nextBelowHidden(Type type) {
+  APFloat number(kAllHidden);
+  bool losesInfo = false;
+  number.convert(cast<FloatType>(type).getFloatSemantics(),
+                 APFloat::rmNearestTiesToEven, &losesInfo);
+  number.next(/*nextDown=*/true);
+  return number.convertToDouble();
+}
+
+Value buildHiddenLog(OpBuilder &builder, Location loc, Value logSum,
+                     Value hidden) {
+  ScalarBuilder s(builder, loc);
+  Type type = logSum.getType();
+  Value most = s.constant(type, nextBelowHidden(type));
+  return s.select(hidden, s.min(logSum, most), logSum);
+}
+
 Value buildMaskedScores(OpBuilder &builder, Location loc, Value mask,
                         Value scores, Value scratch, Value sum) {
   buildPointwise(builder, loc, mask, scores,
