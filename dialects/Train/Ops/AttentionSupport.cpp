@@ -101,7 +101,8 @@ ShardingRule attentionShardingRule(Operation *op, unsigned mask) {
     // A mask of queries and keys goes with the queries, one of keys with
     // these.
     bool ofQueries = type.getDimSize(2) != 1;
-    bool gathers = hasAllKeys || (parts && parts.getValue() == "gather");
+    bool gathers =
+        hasAllKeys || (parts && parts.getValue().starts_with("gather"));
     dims = {batch, heads, ofQueries ? tokens : ShardingRule::kWhole,
             ofQueries || gathers ? ShardingRule::kWhole : tokens};
     for (int64_t dim = 0; dim < 2; ++dim)
