@@ -203,7 +203,8 @@ private:
     int64_t valid = countSeen(head, query);
     scaleRow(row, query, valid);
     float largest = largestOf(row, valid);
-    if (head.mask.data && hidesAll(largest)) { // scores are lost in numbers
+    const bool hidden = head.mask.data && hidesAll(largest);
+    if (hidden) { // scores are lost in numbers
       const auto *mask = head.mask.data + query * head.mask.stride;
       for (int64_t i = 0; i < valid; ++i)
         row[i] = maskNumber(mask[i]);
@@ -221,9 +222,11 @@ private:
       sum += power;
     }
     float total = nothing ? 1 : sumOf(sum);
+    const float logSum = largest + __builtin_logf(total);
     if (head.logSumExp)
-      head.logSumExp[query] =
-          nothing ? kNothingSeen : largest + __builtin_logf(total);
+      head.logSumExp[query] = nothing  ? kNothingSeen
+                              : hidden ? hiddenLog(logSum)
+                                       : logSum;
     return total;
   }
 

@@ -130,18 +130,40 @@ float exponentiateRow(float *row, int64_t valid, int64_t padded,
 /// exponentiateRow for a row with a mask: of what is hidden, nothing, and of
 /// keys that finite numbers hide, all of them, what these say without scores.
 float exponentiateMaskedRow(float *row, const float *mask, int64_t valid,
-                            int64_t padded, float &largest) {
+                            int64_t padded, float &logSumExp) {
   addTo(row, mask, valid);
-  float sum = exponentiateRow(row, valid, padded, largest);
+  float largest, sum = exponentiateRow(row, valid, padded, largest);
   if (hidesAll(largest)) {
     __builtin_memcpy(row, mask, valid * sizeof(float));
-    return exponentiateRow(row, valid, padded, largest);
-  }
-  if (largest != -__builtin_inff())
+    sum = exponentiateRow(row, valid, padded, largest);
+    logSumExp = hiddenLog(largest + __builtin_logf(sum));
     return sum;
+  }
+  if (largest != -__builtin_inff()) {
+    logSumExp = largest + __builtin_logf(sum);
+    return sum;
+  }
   fill(row, 0, padded, 0);
-  largest = kNothingSeen;
+  logSumExp = kNothingSeen;
   return 1;
+}
+
+/// Turns a query's scores into powers, up to `padded`. Returns their sum.
+float exponentiateQuery(const AttentionHead &head, int64_t query, float *row,
+                        int64_t padded) {
+  const int64_t valid = countSeen(head, query);
+  float logSumExp, sum;
+  if (head.mask.data) {
+    const float *mask = head.mask.data + query * head.mask.stride;
+    sum = exponentiateMaskedRow(row, mask, valid, padded, logSumExp);
+  } else {
+    float largest;
+    sum = exponentiateRow(row, valid, padded, largest);
+    logSumExp = largest + __builtin_logf(sum);
+  }
+  if (head.logSumExp)
+    head.logSumExp[query] = logSumExp;
+  return sum;
 }
 
 void forward(const AttentionHead &head) {
@@ -162,19 +184,9 @@ void forward(const AttentionHead &head) {
                {q, columns, 1}, k + j * columns, kBlock, scores + j, scoreRow,
                false);
     float sums[kBlock];
-    for (int64_t r = 0; r < count; ++r) {
-      int64_t valid = countSeen(head, begin + r);
-      float largest;
-      float *row = scores + r * scoreRow;
-      int64_t padded = attentionRoundUp(seen, 16);
-      sums[r] = head.mask.data
-                    ? exponentiateMaskedRow(
-                          row, head.mask.data + (begin + r) * head.mask.stride,
-                          valid, padded, largest)
-                    : exponentiateRow(row, valid, padded, largest);
-      if (head.logSumExp)
-        head.logSumExp[begin + r] = largest + __builtin_logf(sums[r]);
-    }
+    for (int64_t r = 0; r < count; ++r)
+      sums[r] = exponentiateQuery(head, begin + r, scores + r * scoreRow,
+                                  attentionRoundUp(seen, 16));
     multiply(count, columns, seen, {scores, scoreRow, 1}, v, columns, out,
              columns, false);
     for (int64_t r = 0; r < count; ++r)

@@ -78,6 +78,13 @@ static inline bool hidesAll(float largest) {
   return largest < kAllHidden && largest != -__builtin_inff();
 }
 
+/// The log sum exp of such a row: below kAllHidden, by which the backward knows
+/// it, also where the largest of the mask's numbers is not.
+static inline float hiddenLog(float logSumExp) {
+  const float most = kAllHidden * 1.0000001f; // the next float
+  return logSumExp < most ? logSumExp : most;
+}
+
 /// Where finite numbers of a mask hide all keys of a query, scores are lost in
 /// them and the mask alone says which keys count: all where it is one number,
 /// and else those of the largest. Sets `logs` to logs of what `keys` keys from

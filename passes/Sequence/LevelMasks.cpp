@@ -4,20 +4,19 @@
 // all keys of a query by -65504, the sum is lost in that number: float32 has
 // 0.004 as the next smaller step there. But a number that all keys of a query
 // have in common changes no softmax: less the largest of them, the sums are
-// exact. Where the largest is below kAllHidden, scores are lost, too, as on one
-// rank, and keys that have it are counted (HiddenKeys.h). float16 has only
-// minus infinity below kAllHidden.
+// exact. Where the largest is below kFar, scores are lost, too, as on one rank,
+// and keys that have it are counted (HiddenKeys.h). float16 has only minus
+// infinity below kFar.
 //
 // The largest number of a causal attention's query is that of the keys up to
 // it. A mask of queries and keys gets minus infinity behind these. One of keys
 // stays: it would become one of queries, too, of which a rank would hold rows
 // of all keys. There blocks are rounded beside such a number, as one rank's
-// scores are; keys are counted (HiddenKeys.h).
+// scores are, and `auto` gathers keys; a ring counts them (HiddenKeys.h).
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Sequence/PartMasks.h"
 
-#include "dialects/Train/Ops/AttentionSupport.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/ProgramBuilder.h"
 #include "passes/Sequence/MaskNumbers.h"
@@ -64,8 +63,8 @@ private:
     auto element = cast<FloatType>(getElementTypeOrSelf(largest.getType()));
     const APFloat lowest =
         APFloat::getLargest(element.getFloatSemantics(), /*Negative=*/true);
-    if (lowest.convertToDouble() < kAllHidden)
-      return compare(builder, loc, "ge", largest, number(largest, kAllHidden));
+    if (lowest.convertToDouble() < kFar)
+      return compare(builder, loc, "ge", largest, number(largest, kFar));
     const double infinity = std::numeric_limits<double>::infinity();
     return compare(builder, loc, "gt", largest, number(largest, -infinity));
   }
@@ -113,6 +112,13 @@ private:
 static bool isUneven(AttentionOp op) {
   return op.getMask() && !saysLastKeys(op.getMask()) &&
          (!op.getCausal() || hasMaskOfQueries(op)) && !hidesAlike(op);
+}
+
+bool hasRoundedBlocks(func::FuncOp program) {
+  return llvm::any_of(program.getOps<AttentionOp>(), [](AttentionOp op) {
+    return op.getCausal() && op.getMask() && !hasMaskOfQueries(op) &&
+           !isFar(op);
+  });
 }
 
 void levelMasks(func::FuncOp program,

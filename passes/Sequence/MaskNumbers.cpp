@@ -9,7 +9,6 @@
 //===----------------------------------------------------------------------===//
 #include "passes/Sequence/MaskNumbers.h"
 
-#include "dialects/Train/Ops/AttentionSupport.h"
 #include "dialects/Train/StateLookup.h"
 #include "passes/Sequence/TokenDims.h"
 
@@ -26,8 +25,6 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// Numbers up to this are near 0: scores are not rounded beside them.
 constexpr double kNear = 1e3;
-/// Scores are lost in numbers below this.
-constexpr double kFar = kAllHidden;
 /// A mask is computed by few ops, of few numbers.
 constexpr int kDepth = 16;
 constexpr size_t kMostNumbers = 8;
@@ -172,12 +169,17 @@ std::optional<MaskNumbers> findMaskNumbers(Value mask) {
   return Reader::read(mask);
 }
 
-bool hidesAlike(Operation *attention) {
+bool isFar(Operation *attention) {
   const Numbers numbers = findMaskNumbers(getMask(attention));
-  if (!numbers || !attention->hasAttr("causal"))
-    return numbers && numbers->isFar();
+  return numbers && numbers->isFar();
+}
+
+bool hidesAlike(Operation *attention) {
+  if (!isFar(attention) || !attention->hasAttr("causal"))
+    return isFar(attention);
   // Keys after a query never count.
-  const std::optional<double> hidden = numbers->findHidden();
+  const std::optional<double> hidden =
+      findMaskNumbers(getMask(attention))->findHidden();
   return hidden == 0.0 || hidden == -kInfinity;
 }
 

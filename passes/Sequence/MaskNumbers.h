@@ -2,11 +2,16 @@
 #ifndef ZC_PASSES_SEQUENCE_MASKNUMBERS_H
 #define ZC_PASSES_SEQUENCE_MASKNUMBERS_H
 
-#include "dialects/Train/TrainDialect.h"
+#include "dialects/Train/Ops/AttentionSupport.h"
 
 #include <optional>
 
 namespace zc {
+
+/// Scores are lost in numbers up to this. A kernel asks for less: that the sum
+/// of a number and a score is below kAllHidden. No score reaches from here to
+/// there, so that all blocks of a query's keys are told alike.
+constexpr double kFar = 2 * train::kAllHidden;
 
 /// The numbers that elements of a mask can be, before they are rounded to 16
 /// bits.
@@ -33,6 +38,10 @@ std::optional<MaskNumbers> findMaskNumbers(mlir::Value mask);
 /// or of its gradient: of a query that sees no key, those hidden by the largest
 /// number count alike.
 bool hidesAlike(mlir::Operation *attention);
+
+/// Whether the mask of an attention is known to hide keys only by numbers in
+/// which scores are lost, or by none.
+bool isFar(mlir::Operation *attention);
 
 } // namespace zc
 

@@ -41,14 +41,23 @@ ArrayRef<int64_t> shapeOf(Value value) {
   return cast<RankedTensorType>(value.getType()).getShape();
 }
 
+/// The floats that `value` has been converted from, if it has.
+Value throughFloats(Value value) {
+  auto isOfFloats = [](Value each) {
+    return isa<FloatType>(getElementTypeOrSelf(each.getType()));
+  };
+  auto convert = value.getDefiningOp<ConvertOp>();
+  return convert && isOfFloats(convert.getInput()) && isOfFloats(value)
+             ? throughFloats(convert.getInput())
+             : value;
+}
+
 /// The terms of a conjunction, or of a sum whatever 16 bits it has been
 /// converted to.
 template <typename Op>
 void collectTerms(Value value, SmallVectorImpl<Value> &terms) {
-  if (auto convert = value.getDefiningOp<ConvertOp>();
-      convert &&
-      isa<FloatType>(getElementTypeOrSelf(convert.getInput().getType())))
-    return collectTerms<Op>(convert.getInput(), terms);
+  if (std::is_same_v<Op, AddOp>)
+    value = throughFloats(value);
   auto both = value.getDefiningOp<Op>();
   if (!both)
     return terms.push_back(value);
@@ -62,8 +71,10 @@ public:
   MaskedAttention(AttentionOp op, CausalMasks &masks)
       : op(op), masks(masks), builder(op), loc(op.getLoc()) {}
 
-  /// Whether part() would do something.
+  /// Whether part() would do something. It builds ops to ask, which go again.
   bool comesApart() {
+    Block asked;
+    builder.setInsertionPointToStart(&asked);
     return isOfBoth() && ((findHidden() && findKeys()) || findAdded());
   }
 
@@ -105,12 +116,22 @@ private:
       Value narrow = narrowMask(builder, term);
       if (!narrow)
         return {};
-      narrow = convert(builder, loc, narrow,
-                       getElementTypeOrSelf(op.getMask().getType()));
-      keys =
-          keys ? AddOp::create(builder, loc, keys, narrow).getResult() : narrow;
+      keys = keys ? sum(keys, narrow) : narrow;
     }
     return isCausal ? keys : Value();
+  }
+
+  /// In the terms' type, or one that holds the numbers of both.
+  Value sum(Value a, Value b) {
+    Type left = getElementTypeOrSelf(a.getType()),
+         right = getElementTypeOrSelf(b.getType());
+    Type wider = left;
+    if (left.getIntOrFloatBitWidth() < right.getIntOrFloatBitWidth())
+      wider = right;
+    else if (left != right && left.getIntOrFloatBitWidth() == 16)
+      wider = builder.getF32Type(); // float16 and bfloat16
+    return AddOp::create(builder, loc, convert(builder, loc, a, wider),
+                         convert(builder, loc, b, wider));
   }
 
   /// By minus infinity.
@@ -124,7 +145,8 @@ private:
 
   void partAdded() {
     if (Value keys = findAdded()) {
-      op.getMaskMutable().assign(keys);
+      op.getMaskMutable().assign(convert(
+          builder, loc, keys, getElementTypeOrSelf(op.getMask().getType())));
       op.setCausal(true);
     }
   }
@@ -322,7 +344,6 @@ bool comeApart(func::FuncOp program) {
       found = true;
       all &= MaskedAttention(op, masks).comesApart();
     }
-  eraseDeadOps(program); // what it looked for
   return found && all;
 }
 

@@ -137,6 +137,28 @@ class SequenceMasks(SequenceCase):
                              alone_feeds={"given": level},
                              meshes=[("sp=4", "ring"), ("sp=2", "ring")])
 
+    def test_numbers_that_large_scores_cross(self):
+        """Beside -1e8 float32 has steps of 8, and sums of scores of tens are on
+        both sides of the number below which scores are taken for lost: a ring
+        levels such masks, and takes no block for hidden and another not."""
+        feeds = {"x": 12 * np.random.default_rng(0).normal(
+            size=(8, TOKENS, WIDTH)).astype(np.float32)}
+        for number in (-1e8, -1.0000001e8):
+            with self.subTest(number=number):
+                given = self.given(number)["given"]
+                level = given - given.max(-1, keepdims=True)
+                self.compare(mask="fed", feeds={**feeds, "given": given},
+                             alone_feeds={**feeds, "given": level},
+                             meshes=[("sp=4", "ring"), ("sp=2", "ring")])
+
+    def test_auto_rounds_nothing_beside_a_causal_mask(self):
+        """Where a ring would round its blocks, auto gathers keys."""
+        for number in (-65504, -1e4):
+            with self.subTest(number=number):
+                self.compare(mask="fed-keys", fused=True,
+                             feeds=self.of_keys(number),
+                             meshes=[("sp=4", "auto"), ("sp=2", "auto")])
+
     def test_keys_hidden_by_such_numbers_beside_a_causal_mask(self):
         """There a ring rounds the sum of each block beside the number: weights of
         queries that see no key by 2^-9 and 2^-11, half of a step, as one rank

@@ -133,11 +133,12 @@ void AttentionOp::buildLinalg(OpBuilder &builder, Location loc,
     OpFoldResult last = buildLastKey(builder, loc, getCausal(), mask, at);
     buildMaskedScale(builder, loc, scores, getScale().convertToDouble(), last);
     ScalarBuilder s(builder, loc);
-    Value seen;
+    Value seen, hidden;
     if (mask && !saysLastKeys(mask)) {
       Value most = buildMaskedScores(
           builder, loc, AttentionRow::ofMask(builder, loc, mask, at), scores,
           scratch);
+      hidden = buildHidden(builder, loc, most, most);
       seen = buildSeen(builder, loc, scores, most);
     }
     auto [rowLargest, rowSum] =
@@ -145,6 +146,7 @@ void AttentionOp::buildLinalg(OpBuilder &builder, Location loc,
     Value largest = rowLargest, sum = rowSum;
     Value logSum = s.add(largest, s.log(sum));
     if (seen) { // of what is hidden, no part
+      logSum = buildHiddenLog(builder, loc, logSum, hidden);
       double most = std::numeric_limits<float>::max();
       Value infinite =
           s.constant(element, std::numeric_limits<double>::infinity());

@@ -101,7 +101,8 @@ ShardingRule attentionShardingRule(Operation *op, unsigned mask) {
     // A mask of queries and keys goes with the queries, one of keys with
     // these.
     bool ofQueries = type.getDimSize(2) != 1;
-    bool gathers = hasAllKeys || (parts && parts.getValue() == "gather");
+    bool gathers =
+        hasAllKeys || (parts && parts.getValue().starts_with("gather"));
     dims = {batch, heads, ofQueries ? tokens : ShardingRule::kWhole,
             ofQueries || gathers ? ShardingRule::kWhole : tokens};
     for (int64_t dim = 0; dim < 2; ++dim)
@@ -185,6 +186,24 @@ Value buildHidden(OpBuilder &builder, Location loc, Value sum, Value largest) {
       builder, loc, compare(arith::CmpFPredicate::OLT, sum, kAllHidden),
       compare(arith::CmpFPredicate::UNE, largest,
               -std::numeric_limits<double>::infinity()));
+}
+
+/// The largest number of a type below kAllHidden.
+static double nextBelowHidden(Type type) {
+  APFloat number(kAllHidden);
+  bool losesInfo = false;
+  number.convert(cast<FloatType>(type).getFloatSemantics(),
+                 APFloat::rmNearestTiesToEven, &losesInfo);
+  number.next(/*nextDown=*/true);
+  return number.convertToDouble();
+}
+
+Value buildHiddenLog(OpBuilder &builder, Location loc, Value logSum,
+                     Value hidden) {
+  ScalarBuilder s(builder, loc);
+  Type type = logSum.getType();
+  Value most = s.constant(type, nextBelowHidden(type));
+  return s.select(hidden, s.min(logSum, most), logSum);
 }
 
 Value buildMaskedScores(OpBuilder &builder, Location loc, Value mask,

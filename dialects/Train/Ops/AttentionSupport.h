@@ -84,6 +84,11 @@ constexpr double kAllHidden = -1e8;
 mlir::Value buildHidden(mlir::OpBuilder &builder, mlir::Location loc,
                         mlir::Value sum, mlir::Value largest);
 
+/// The log sum exp of a row, below kAllHidden where `hidden` (buildHidden) says
+/// so, by which the gradient knows it: what the mask alone says may not be.
+mlir::Value buildHiddenLog(mlir::OpBuilder &builder, mlir::Location loc,
+                           mlir::Value logSum, mlir::Value hidden);
+
 /// scores[i] += mask[i], and the mask's numbers alone where these hide all
 /// keys: scores are lost in them, also where an element type would tell them
 /// apart. `sum`: the row's log sum exp over all keys; null: over these. Returns

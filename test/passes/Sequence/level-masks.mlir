@@ -9,7 +9,7 @@
 // CHECK: %[[MOST:.*]] = train.reduce "max" %[[MASK]] {dims = array<i64: 3>} : (tensor<2x1x4x4xf32>) -> tensor<2x1x4xf32>
 // CHECK: train.constant dense<-1.000000e+03>
 // CHECK: %[[BELOW:.*]] = train.compare "lt" %[[MOST]]
-// CHECK: train.constant dense<-1.000000e+08>
+// CHECK: train.constant dense<-2.000000e+08>
 // CHECK: %[[ABOVE:.*]] = train.compare "ge" %[[MOST]]
 // CHECK: %[[DEEP:.*]] = train.and %[[BELOW]], %[[ABOVE]]
 // CHECK: %[[COMMON:.*]] = train.select %[[DEEP]], %[[MOST]],
@@ -79,6 +79,29 @@ func.func @near(%x: tensor<2x4x3x6xf32> {train.input = "x", train.batch_dim = 0 
   %earlier = train.constant dense<[[true, false, false, false], [true, true, false, false], [true, true, true, false], [true, true, true, true]]> : tensor<4x4xi1>
   %zero = train.constant dense<0.0> : tensor<2x1x4x4xf32>
   %lowest = train.constant dense<-65504.0> : tensor<2x1x4x4xf32>
+  %0 = train.broadcast %earlier {dims = array<i64: 2, 3>} : (tensor<4x4xi1>) -> tensor<2x1x4x4xi1>
+  %1 = train.broadcast %seen {dims = array<i64: 0, 3>} : (tensor<2x4xi1>) -> tensor<2x1x4x4xi1>
+  %2 = train.and %0, %1 : (tensor<2x1x4x4xi1>, tensor<2x1x4x4xi1>) -> tensor<2x1x4x4xi1>
+  %far = train.constant dense<-3.40282347E+38> : tensor<2x1x4x4xf32>
+  %b = train.select %0, %zero, %far : (tensor<2x1x4x4xi1>, tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>) -> tensor<2x1x4x4xf32>
+  %c = train.select %2, %zero, %lowest : (tensor<2x1x4x4xi1>, tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>) -> tensor<2x1x4x4xf32>
+  %a = train.add %b, %c : (tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>) -> tensor<2x1x4x4xf32>
+  %result, %sums = train.attention %x, %x, %x, %a {scale = 0.5 : f64} : (tensor<2x4x3x6xf32>, tensor<2x4x3x6xf32>, tensor<2x4x3x6xf32>, tensor<2x1x4x4xf32>) -> (tensor<2x4x3x6xf32>, tensor<2x3x4xf32>)
+  return %result : tensor<2x4x3x6xf32>
+}
+
+// -----
+
+// Tests that -1e8 is levelled, too: scores could lift a block's sums above the
+// number below which they are taken for lost.
+// CHECK-LABEL: func.func @edge
+// CHECK: train.reduce "max"
+// CHECK: train.sub
+// CHECK: train.attention
+func.func @edge(%x: tensor<2x4x3x6xf32> {train.input = "x", train.batch_dim = 0 : i64}, %seen: tensor<2x4xi1>) -> tensor<2x4x3x6xf32> {
+  %earlier = train.constant dense<[[true, false, false, false], [true, true, false, false], [true, true, true, false], [true, true, true, true]]> : tensor<4x4xi1>
+  %zero = train.constant dense<0.0> : tensor<2x1x4x4xf32>
+  %lowest = train.constant dense<-1.0e+8> : tensor<2x1x4x4xf32>
   %0 = train.broadcast %earlier {dims = array<i64: 2, 3>} : (tensor<4x4xi1>) -> tensor<2x1x4x4xi1>
   %1 = train.broadcast %seen {dims = array<i64: 0, 3>} : (tensor<2x4xi1>) -> tensor<2x1x4x4xi1>
   %2 = train.and %0, %1 : (tensor<2x1x4x4xi1>, tensor<2x1x4x4xi1>) -> tensor<2x1x4x4xi1>

@@ -214,3 +214,45 @@ func.func @added_finite(%x: tensor<2x4x3x6xf32> {train.input = "x", train.batch_
   %result, %sums = train.attention %x, %x, %x, %mask {scale = 0.5 : f64} : (tensor<2x4x3x6xf32>, tensor<2x4x3x6xf32>, tensor<2x4x3x6xf32>, tensor<2x1x4x4xf32>) -> (tensor<2x4x3x6xf32>, tensor<2x3x4xf32>)
   return %result : tensor<2x4x3x6xf32>
 }
+
+// -----
+
+// Tests that numbers which are converted to conditions are not taken for these:
+// the conversion stays, of one query.
+// CHECK-LABEL: func.func @converted
+// CHECK: train.convert {{.*}}tensor<2x1x1x4xf32>) -> tensor<2x1x1x4xi1>
+// CHECK: train.attention {{.*}} {causal, scale
+func.func @converted(%x: tensor<2x4x3x6xf32> {train.input = "x", train.batch_dim = 0 : i64}, %seen: tensor<2x4xf32> {train.input = "seen", train.batch_dim = 0 : i64}) -> tensor<2x4x3x6xf32> {
+  %earlier = train.constant dense<[[true, false, false, false], [true, true, false, false], [true, true, true, false], [true, true, true, true]]> : tensor<4x4xi1>
+  %zero = train.constant dense<0.0> : tensor<2x1x4x4xf32>
+  %lowest = train.constant dense<0xFF800000> : tensor<2x1x4x4xf32>
+  %0 = train.broadcast %earlier {dims = array<i64: 2, 3>} : (tensor<4x4xi1>) -> tensor<2x1x4x4xi1>
+  %1 = train.broadcast %seen {dims = array<i64: 0, 3>} : (tensor<2x4xf32>) -> tensor<2x1x4x4xf32>
+  %2 = train.convert %1 : (tensor<2x1x4x4xf32>) -> tensor<2x1x4x4xi1>
+  %3 = train.and %0, %2 : (tensor<2x1x4x4xi1>, tensor<2x1x4x4xi1>) -> tensor<2x1x4x4xi1>
+  %mask = train.select %3, %zero, %lowest : (tensor<2x1x4x4xi1>, tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>) -> tensor<2x1x4x4xf32>
+  %result, %sums = train.attention %x, %x, %x, %mask {scale = 0.5 : f64} : (tensor<2x4x3x6xf32>, tensor<2x4x3x6xf32>, tensor<2x4x3x6xf32>, tensor<2x1x4x4xf32>) -> (tensor<2x4x3x6xf32>, tensor<2x3x4xf32>)
+  return %result : tensor<2x4x3x6xf32>
+}
+
+// -----
+
+// Tests that masks of keys are added in their own type, and their sum is
+// converted once.
+// CHECK-LABEL: func.func @added_in_16_bits
+// CHECK: %[[SUM:.*]] = train.add %{{.*}} -> tensor<2x1x1x4xf32>
+// CHECK: %[[KEYS:.*]] = train.convert %[[SUM]] : (tensor<2x1x1x4xf32>) -> tensor<2x1x1x4xbf16>
+// CHECK: train.attention %{{.*}}, %[[KEYS]] {causal, scale
+func.func @added_in_16_bits(%x: tensor<2x4x3x6xbf16> {train.input = "x", train.batch_dim = 0 : i64},
+                            %a: tensor<2x1x1x4xf32> {train.input = "a", train.batch_dim = 0 : i64},
+                            %b: tensor<2x1x1x4xf32> {train.input = "b", train.batch_dim = 0 : i64}) -> tensor<2x4x3x6xbf16> {
+  %later = train.constant dense<[[0.0, 0xFF800000, 0xFF800000, 0xFF800000], [0.0, 0.0, 0xFF800000, 0xFF800000], [0.0, 0.0, 0.0, 0xFF800000], [0.0, 0.0, 0.0, 0.0]]> : tensor<4x4xf32>
+  %0 = train.broadcast %a {dims = array<i64: 0, 1, 2, 3>} : (tensor<2x1x1x4xf32>) -> tensor<2x1x4x4xf32>
+  %1 = train.broadcast %b {dims = array<i64: 0, 1, 2, 3>} : (tensor<2x1x1x4xf32>) -> tensor<2x1x4x4xf32>
+  %2 = train.broadcast %later {dims = array<i64: 2, 3>} : (tensor<4x4xf32>) -> tensor<2x1x4x4xf32>
+  %3 = train.add %0, %2 : (tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>) -> tensor<2x1x4x4xf32>
+  %4 = train.add %3, %1 : (tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>) -> tensor<2x1x4x4xf32>
+  %mask = train.convert %4 : (tensor<2x1x4x4xf32>) -> tensor<2x1x4x4xbf16>
+  %result, %sums = train.attention %x, %x, %x, %mask {scale = 0.5 : f64} : (tensor<2x4x3x6xbf16>, tensor<2x4x3x6xbf16>, tensor<2x4x3x6xbf16>, tensor<2x1x4x4xbf16>) -> (tensor<2x4x3x6xbf16>, tensor<2x3x4xf32>)
+  return %result : tensor<2x4x3x6xbf16>
+}

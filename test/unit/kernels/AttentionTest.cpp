@@ -297,6 +297,54 @@ TEST(AttentionPrimitive, AddsAMask) {
   expectEqual(example, {3, 4, 6, 7, 8});
 }
 
+/// A mask of -1e8 beside scores of -24: their sums are below kAllHidden, and so
+/// are keys hidden alike; logs of their counts are lost in that number, but the
+/// gradients must be those of what the forward has computed.
+Case casePastTheThreshold() {
+  AttentionSpec spec{false, 1, 5, 70, 1, 16, 1, false};
+  spec.masked = true;
+  spec.maskStrides[0] = spec.queries * spec.keys;
+  spec.maskStrides[2] = spec.keys;
+  Case example(spec);
+  for (float &mask : example.tensors[9])
+    mask = 0; // what is expected: softmax of scores that are alike
+  for (float &q : example.tensors[0])
+    q = -1;
+  for (float &k : example.tensors[1])
+    k = 1.5;
+  example.computeExpected();
+  for (float &mask : example.tensors[9])
+    mask = kAllHidden;
+  return example;
+}
+
+TEST(AttentionPrimitive, KnowsInItsGradientsWhichQueriesSeeNoKey) {
+  setTeamSize(kThreads);
+  Case example = casePastTheThreshold();
+  run(example, /*backward=*/false, 5);
+  for (float logSumExp : example.tensors[4])
+    EXPECT_LT(logSumExp, kAllHidden);
+  run(example, /*backward=*/true, 9);
+  expectEqual(example, {3, 6, 7, 8});
+}
+
+TEST(AttentionPrimitive, InBFloat16KnowsWhichQueriesSeeNoKey) {
+  Case example = casePastTheThreshold();
+  for (int i : {2, 5}) // numbers of bfloat16
+    for (float &value : example.tensors[i])
+      value = widened(upperHalves({value})[0]);
+  for (float &mask : example.tensors[9]) // -99614720, the sums are -1e8
+    mask = widened(upperHalves({kAllHidden})[0]);
+  for (float &q : example.tensors[0])
+    q = -32768;
+  for (Doubles &numbers : example.expected)
+    std::fill(numbers.begin(), numbers.end(), 0);
+  example.computeExpected();
+  runNarrow(example, /*backward=*/false, 5);
+  runNarrow(example, /*backward=*/true, 9);
+  expectNearlyEqual(example, {3, 6, 7, 8});
+}
+
 // An early and a late chunk of the queries over all keys, as ranks have them;
 // keys that nobody attends.
 TEST(AttentionPrimitive, KnowsTheLastKeysOfQueries) {
@@ -368,6 +416,49 @@ std::vector<float> forwardBy(AttentionFunctions functions) {
                      nullptr});
   EXPECT_TRUE(scratch.intact());
   return out;
+}
+
+/// The gradients of values where a mask of -1e8 and scores of -24 hide all of
+/// a query's keys, by the functions of one instruction set: each key counts.
+void expectAlike(AttentionFunctions functions) {
+  const int64_t keys = 70, width = 16;
+  std::vector<float> q(width, -1), k(keys * width, 1.5), v(keys * width, 1);
+  std::vector<float> mask(keys, kAllHidden), grad(width, 1), out(width);
+  std::vector<float> qGrad(width), kGrad(keys * width), vGrad(keys * width);
+  float sum = 0;
+  GuardedWorkspace scratch(4 * attentionScratchFloats(1, keys, width, true));
+  AttentionHead head = {1,
+                        keys,
+                        width,
+                        1,
+                        false,
+                        {q.data(), width},
+                        {k.data(), width},
+                        {v.data(), width},
+                        {out.data(), width},
+                        &sum,
+                        {grad.data(), width},
+                        {qGrad.data(), width},
+                        {kGrad.data(), width},
+                        {vGrad.data(), width},
+                        static_cast<float *>(scratch.get()),
+                        {mask.data(), keys},
+                        nullptr};
+  functions.forward(head);
+  EXPECT_LT(sum, kAllHidden);
+  functions.backward(head);
+  for (float each : vGrad)
+    ASSERT_NEAR(each, 1.0 / keys, 1e-7);
+  EXPECT_TRUE(scratch.intact());
+}
+
+TEST(AttentionHead, InstructionSetsKnowWhichQueriesSeeNoKey) {
+  __builtin_cpu_init();
+  expectAlike(baseline::attentionFunctions());
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    expectAlike(avx2::attentionFunctions());
+  if (__builtin_cpu_supports("avx512f"))
+    expectAlike(avx512::attentionFunctions());
 }
 
 TEST(AttentionHead, InstructionSetsAgree) {
