@@ -206,7 +206,7 @@ class Compilations(ZcTest):
         gpu = self.describe("gpus", 1e-4, 1e8, target="cuda")
         for options, message in (
                 (("--target", "cpu"), "has devices of --target cuda, not cpu"),
-                (("--mesh", "dp=32"), "has room for 16 ranks")):
+                (("--mesh", "dp=16"), "has room for 8 ranks")):
             self.fails(2, [f"--cluster: 'gpus' {message}"], "plan", gpt.model,
                        *gpt.compile_options("adamw"), "--for-cluster",
                        "--cluster", gpu, *options)
