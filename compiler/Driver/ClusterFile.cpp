@@ -140,16 +140,15 @@ void zc::addClusterOption(CLI::App &command, CompileOptions &options) {
 void zc::decideFor(const Cluster &cluster, CompileOptions &options) {
   const std::string &device = cluster.device.target;
   if (options.target != device)
-    throw CLI::ValidationError("--cluster", "'" + cluster.name +
-                                                "' has devices of --target " +
-                                                device + ", not " +
-                                                options.target);
-  if (options.getNumRanks() > cluster.size())
     throw CLI::ValidationError(
-        "--cluster", "'" + cluster.name + "' has room for " +
-                         std::to_string(cluster.size()) +
-                         " ranks, fewer than the mesh's " +
-                         std::to_string(options.getNumRanks()));
+        "--cluster", "'" + cluster.name + "' has devices of --target " +
+                         device + ", not " + options.target);
+  if (options.getNumRanks() > cluster.size())
+    throw CLI::ValidationError("--cluster",
+                               "'" + cluster.name + "' has room for " +
+                                   std::to_string(cluster.size()) +
+                                   " ranks, fewer than the mesh's " +
+                                   std::to_string(options.getNumRanks()));
   options.machine = describeMachine(cluster, options);
 }
 
