@@ -547,7 +547,7 @@ private:
   void judge(const interpreter::Comparison &comparison) {
     found.tensors += comparison.tensors;
     found.worst = std::max(found.worst, comparison.worst);
-    if (!comparison.atFirst.empty()) // whatever the steps show
+    if (!comparison.atFirst.empty())
       return differs(comparison.atFirst);
     if (2 * comparison.notNumbers > comparison.elements)
       return (void)notShown("random numbers make it NaN");
@@ -570,9 +570,9 @@ private:
                         comparison.doubtful.front().name,
                         comparison.doubtful.front().error)
               .str());
-    if (!comparison.beyond.empty())
-      return differs(comparison.beyond);
     found.outcome = ProofReport::Outcome::Equal;
+    if (!comparison.beyond.empty())
+      differs(comparison.beyond);
   }
 
   void differs(ArrayRef<interpreter::Difference> differences) {
@@ -580,8 +580,7 @@ private:
     for (const auto &each : differences.take_front(3))
       found.why +=
           llvm::formatv("{0}'{1}' by {2:e1}", found.why.empty() ? "" : ", ",
-                        each.name, each.error)
-              .str();
+                        each.name, each.error);
     if (differences.size() > 3)
       found.why += " and " + std::to_string(differences.size() - 3) + " more";
   }

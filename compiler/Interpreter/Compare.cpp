@@ -51,12 +51,11 @@ public:
     return Tensor::ofIntegers({}, {3 + int64_t(random() % 5)});
   }
 
-  /// What an optimizer keeps in the midst of a training: of an element that it
-  /// wrote in a first step between half and half as much again, so that a
-  /// mistake of a gradient is as large beside it as it was beside that
-  /// gradient. What `drawn` has keeps it a little (kLeast of the `largest`)
-  /// from 0, where a gradient that is 0 but for rounding would move a weight as
-  /// far as any.
+  /// A state of an optimizer in the midst of a training: each element is half
+  /// of what a first step wrote up to half as much again, so that a mistake of
+  /// a gradient is as large beside it as it was beside that gradient. A little
+  /// of `drawn` (kLeast of the `largest`) keeps it from 0, where a gradient
+  /// that is 0 but for rounding would move a weight as far as any.
   Tensor drawNear(const Tensor &written, const Tensor &drawn, double largest,
                   bool isSquare) {
     constexpr double kLeast = 1e-4;

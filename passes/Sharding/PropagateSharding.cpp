@@ -333,13 +333,6 @@ static bool isStatistic(Operation *op) {
          !isa<dist::ReshardOp>(op);
 }
 
-/// Builds with assertions look wherever it is asked.
-#ifdef NDEBUG
-static constexpr bool kAlwaysChecksTerms = false;
-#else
-static constexpr bool kAlwaysChecksTerms = true;
-#endif
-
 /// The traffic of a reduction of `result` right after its op; none if the user
 /// that needs it whole reduces it.
 std::optional<StringRef> Propagation::reducedHere(Operation *op, Value result) {
@@ -350,8 +343,7 @@ std::optional<StringRef> Propagation::reducedHere(Operation *op, Value result) {
   // A sum that a finer form takes is used where it is whole.
   if (isStatistic(op))
     return StringRef(dist::kStatistics);
-  if ((kAlwaysChecksTerms || checksTerms) &&
-      !isUpToDate(program, result, gradientTerms)) {
+  if (checksTerms && !isUpToDate(program, result, gradientTerms)) {
     op->emitError("what is kept of gradients' terms is not up to date");
     isStale = true;
   }
@@ -573,6 +565,9 @@ struct PropagateSharding
     for (auto program : getOperation().getOps<func::FuncOp>()) {
       if (failed(checkOps(program)))
         return signalPassFailure();
+#ifndef NDEBUG
+      checksTerms = true;
+#endif
       // Terms added to accumulators have their layouts by now.
       if (failed(Propagation(program, symbols, mesh, checksTerms).run()))
         return signalPassFailure();

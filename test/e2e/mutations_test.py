@@ -158,8 +158,8 @@ func.func @step(%x: tensor<4xf32> {{train.input = "x"}}) -> (tensor<4xf32> {{tra
                 self.assertIn("is no copy of the weights", error)
 
     def test_small_gradients(self):
-        """What is wrong with small ones' squares alone shows beside second
-        moments of their size, not beside 1."""
+        """A mistake of small ones' squares alone shows beside second moments of
+        their size, not beside 1."""
         kinds = ("a partial sum is squared",)
         loss = "dense<1.000000e+00> : tensor<f32>"
         def shrink(path):
