@@ -10,7 +10,8 @@ import random
 import re
 import unittest
 
-from seeded_mistakes import KINDS, lost_copies, programs, stale_states
+from seeded_mistakes import (KINDS, lost_copies, programs, stale_copies,
+                             stale_states)
 from zctest import Fixture, ZcTest, run
 
 LOSS = ["--loss", "softmax-cross-entropy"]
@@ -140,10 +141,10 @@ func.func @step(%x: tensor<4xf32> {{train.input = "x"}}) -> (tensor<4xf32> {{tra
 
     def find_copies(self, text, one, what, of=""):
         """Copies (of weights with such a name) that are returned as they were
-        given, and that are lost."""
+        given or of weights as they were given, and that are lost."""
         self.assertRegex(text, r'train\.state @\S+ "copy"')
-        stale = [mutant for name, mutant in stale_states(text)
-                 if f"{of}.bf16" in name]
+        stale = [mutant for make in (stale_states, stale_copies)
+                 for name, mutant in make(text) if f"{of}.bf16" in name]
         lost = [mutant for name, mutant in lost_copies(text)
                 if f"{of}.bf16" in name]
         self.assertTrue(lost)

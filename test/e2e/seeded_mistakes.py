@@ -136,6 +136,31 @@ def lost_copies(text):
                     f"    return {left(values)} : {left(types)}") + text[end:]
 
 
+def stale_copies(text):
+    """Yields the name of a copy of 16 bits, and the text in which a step returns
+    that of the parameter which it was given."""
+    for begin, end in programs(text):
+        program = text[begin:end]
+        header = program[:program.index(" {\n")]
+        split = header.index(") -> (")
+        given = {name: (argument, kind) for argument, kind, name in re.findall(
+            r"(%arg\d+): (tensor<[^>]*>) \{[^}]*?train\.state = @\"?([\w.]+)\"?",
+            header[:split])}
+        final = re.search(r"    return ((?:%\w+(?:#\d+)?(?:, )?)+) :", program)
+        values = final[1].split(", ")
+        results = re.findall(r"(tensor<[^>]*>)(?: \{([^}]*)\})?", header[split:])
+        for index, (kind, attributes) in enumerate(results):
+            name = re.search(r"train\.state = @\"?([\w.]+)\.bf16", attributes)
+            argument, wide = given.get(name[1] if name else "", ("", ""))
+            if wide.replace("f32", "bf16") != kind:
+                continue
+            stale = ", ".join([*values[:index], "%stale", *values[index + 1:]])
+            yield name[1] + ".bf16", (
+                text[:begin + final.start()] +
+                f"    %stale = train.convert {argument} : ({wide}) -> {kind}\n"
+                f"    return {stale} :" + text[begin + final.end():])
+
+
 def wrong_scale(text):
     """A factor, not what keeps a divisor from 0 and hardly shows."""
     for match in at_lines(
