@@ -550,6 +550,8 @@ private:
   void judge(const interpreter::Comparison &comparison) {
     found.tensors += comparison.tensors;
     found.worst = std::max(found.worst, comparison.worst);
+    if (!comparison.atFirst.empty())
+      return differs(comparison.atFirst);
     if (2 * comparison.notNumbers > comparison.elements)
       return (void)notShown("random numbers make it NaN");
     if (10 * comparison.zeros > 9 * comparison.elements)
@@ -571,16 +573,19 @@ private:
                         comparison.doubtful.front().name,
                         comparison.doubtful.front().error)
               .str());
-    found.outcome = comparison.beyond.empty() ? ProofReport::Outcome::Equal
-                                              : ProofReport::Outcome::Differs;
-    for (const auto &each : ArrayRef(comparison.beyond).take_front(3))
+    found.outcome = ProofReport::Outcome::Equal;
+    if (!comparison.beyond.empty())
+      differs(comparison.beyond);
+  }
+
+  void differs(ArrayRef<interpreter::Difference> differences) {
+    found.outcome = ProofReport::Outcome::Differs;
+    for (const auto &each : differences.take_front(3))
       found.why +=
           llvm::formatv("{0}'{1}' by {2:e1}", found.why.empty() ? "" : ", ",
-                        each.name, each.error)
-              .str();
-    if (comparison.beyond.size() > 3)
-      found.why +=
-          " and " + std::to_string(comparison.beyond.size() - 3) + " more";
+                        each.name, each.error);
+    if (differences.size() > 3)
+      found.why += " and " + std::to_string(differences.size() - 3) + " more";
   }
 
   OwningOpRef<ModuleOp> forward;

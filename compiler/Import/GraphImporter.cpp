@@ -167,9 +167,10 @@ void GraphImporter::importInitializers(Scope &scope) {
     value->foldable =
         !weights.changing.contains(tensor.name()) && !isAbsent(tensor);
     const int64_t elements = getNumElements(*getStaticDims(value->type));
-    room = std::min(room + kKeptElementsOfEach *
-                               std::clamp<int64_t>(elements, 0, room),
-                    kMaxKeptElements);
+    if (!isAbsent(tensor)) // a few bytes say how large a file would be
+      room = std::min(room + kKeptElementsOfEach *
+                                 std::clamp<int64_t>(elements, 0, room),
+                      kMaxKeptElements);
     uint64_t bytes = getElementBytes(tensor.data_type()) * elements;
     if (bytes <= kInlineBytes && !isAbsent(tensor)) {
       auto data = readTensorBytes(file, tensor);

@@ -43,6 +43,8 @@ struct Comparison {
   int64_t notNumbers = 0, zeros = 0, elements = 0;
   /// Whether so many tensors are noise that the others show little.
   bool isMostlyNoise() const { return 4 * noisy > tensors + noisy; }
+  /// States that the optimizer begins with, which no rounding explains.
+  std::vector<Difference> atFirst;
   std::vector<Difference> beyond;     // of what may be rounding
   std::vector<Difference> doubtful;   // that may be rounding or a mistake
   std::optional<double> gradientNorm; // of the last step, where it is a metric

@@ -9,13 +9,14 @@ using namespace llvm;
 namespace zc {
 
 static constexpr size_t kMostCharacters = 4096, kMostNesting = 100,
-                        kMostQuoted = 80;
+                        kMostQuoted = 80, kMostLooks = 8;
 
 namespace {
 /// The brackets of an expression, but those of classes of characters.
 struct Brackets {
   size_t deepest = 0;      // how many lie in one another
   size_t deepestAhead = 0; // and how many of those that look ahead
+  size_t looks = 0;        // all of these
 };
 } // namespace
 
@@ -52,6 +53,7 @@ static Brackets findBrackets(StringRef text) {
     } else if (text[at] == '(') {
       open.push_back(looksAhead(text.drop_front(at)));
       ahead += open.back();
+      found.looks += open.back();
     } else if (text[at] == ')' && !open.empty()) {
       ahead -= open.back();
       open.pop_back();
@@ -73,6 +75,10 @@ std::string whyNotRead(StringRef expression) {
   if (brackets.deepestAhead > 1)
     return "it looks ahead, (?=...) or (?!...), within what it looks ahead "
            "for, which may take forever";
+  if (brackets.looks > kMostLooks)
+    return "it looks ahead, (?=...) or (?!...), " +
+           std::to_string(brackets.looks) + " times, expected at most " +
+           std::to_string(kMostLooks);
   return "";
 }
 

@@ -565,6 +565,9 @@ struct PropagateSharding
     for (auto program : getOperation().getOps<func::FuncOp>()) {
       if (failed(checkOps(program)))
         return signalPassFailure();
+#ifndef NDEBUG
+      checksTerms = true;
+#endif
       // Terms added to accumulators have their layouts by now.
       if (failed(Propagation(program, symbols, mesh, checksTerms).run()))
         return signalPassFailure();

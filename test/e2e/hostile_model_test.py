@@ -164,22 +164,37 @@ class Growth(Hostile):
             "<float[2147483648] b = {0.5, -1, 2}>\n"
             "{ s = NoSuchOperator (x, b)\n y = Relu (s) }"))
 
-    def test_constants_without_end(self):
-        """24 tables of 16 million numbers and their squares, 6 GiB: those
-        that have no room are left to run time, where Range is a loop of too many
-        rounds."""
+    def many_constants(self):
+        """24 tables of 16 million numbers and their squares, 6 GiB."""
         count, size = 24, 1 << 24
         lines = "".join(f" r{i} = Range (z, n, one)\n s{i} = Mul (r{i}, r{i})\n"
                         f" t{i} = ReduceMax <keepdims = 0> (s{i})\n"
                         for i in range(count))
         tail = "".join(f" u{i + 1} = Add (u{i}, t{i})\n" for i in range(count))
-        self.refuse(["goes on for more than 16,384 rounds"], self.model(
+        return self.model(
             "m (float[2] x) => (float[2] y) {\n"
             " z = Constant <value = float {0}> ()\n"
             f" n = Constant <value = float {{{size}}}> ()\n"
             " one = Constant <value = float {1}> ()\n u0 = Identity (z)\n" +
-            lines + tail + f" y = f.NoSuchOperator (u{count})\n}}"),
-            said=1 << 20)
+            lines + tail + f" y = f.NoSuchOperator (u{count})\n}}")
+
+    def test_constants_without_end(self):
+        """Those that have no room are left to run time, where Range is a loop
+        of too many rounds."""
+        self.refuse(["goes on for more than 16,384 rounds"],
+                    self.many_constants(), said=1 << 20)
+
+    def test_constants_beside_a_file_that_is_not_there(self):
+        """A few bytes say that a weight is large: it makes no room."""
+        model = parser.parse_model(self.many_constants().read_text())
+        weight = model.graph.initializer.add(
+            name="w", data_type=TensorProto.FLOAT, dims=[1 << 15, 1 << 15],
+            data_location=TensorProto.EXTERNAL)
+        weight.external_data.add(key="location", value="not-there.bin")
+        path = self.folder / "m.onnx"
+        path.write_bytes(model.SerializeToString())
+        self.refuse(["goes on for more than 16,384 rounds"], path, "--init",
+                    "normal:0.02", said=1 << 20)
 
 
 class Shapes(Hostile):

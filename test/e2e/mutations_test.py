@@ -10,7 +10,8 @@ import random
 import re
 import unittest
 
-from seeded_mistakes import KINDS, lost_copies, programs, stale_states
+from seeded_mistakes import (KINDS, lost_copies, programs, stale_copies,
+                             stale_states)
 from zctest import Fixture, ZcTest, run
 
 LOSS = ["--loss", "softmax-cross-entropy"]
@@ -26,8 +27,10 @@ class Mutations(ZcTest):
     def emit(self, fixture, name, *options, phase="sharded"):
         path = self.folder / f"{name}.mlir"
         dims = (["--dim", f"{fixture.reference['symbolic_batch']}=8"]
-                if fixture.reference["symbolic_batch"] else [])
-        eps = [] if {"adafactor", "sgd"} & {*options} else ["--eps", "1e-3"]
+                if fixture.reference["symbolic_batch"] and
+                "--dim" not in options else [])
+        eps = ([] if {"adafactor", "sgd", "--eps"} & {*options}
+               else ["--eps", "1e-3"])
         self.zc("compile", fixture.model, *dims, *LOSS, *options, *eps,
                 "--emit", phase, "-o", path)
         return path
@@ -138,13 +141,14 @@ func.func @step(%x: tensor<4xf32> {{train.input = "x"}}) -> (tensor<4xf32> {{tra
 
     def find_copies(self, text, one, what, of=""):
         """Copies (of weights with such a name) that are returned as they were
-        given, and that are lost."""
+        given or of weights as they were given, and that are lost."""
         self.assertRegex(text, r'train\.state @\S+ "copy"')
-        stale = [mutant for name, mutant in stale_states(text)
-                 if f"{of}.bf16" in name]
+        stale = [mutant for make in (stale_states, stale_copies)
+                 for name, mutant in make(text) if f"{of}.bf16" in name]
         lost = [mutant for name, mutant in lost_copies(text)
                 if f"{of}.bf16" in name]
         self.assertTrue(lost)
+        self.assertTrue(stale)
         path = self.folder / "mutant.mlir"
         for number, mutant in enumerate(stale + lost):
             path.write_text(mutant)
@@ -153,7 +157,55 @@ func.func @step(%x: tensor<4xf32> {{train.input = "x"}}) -> (tensor<4xf32> {{tra
                                      tool="zc-interpret")
                 self.assertEqual(code, 1)
                 self.assertIn("is no copy of the weights", error)
-        return len(stale)
+
+    def test_small_gradients(self):
+        """A mistake of small ones' squares alone shows beside second moments of
+        their size, not beside 1."""
+        kinds = ("a partial sum is squared",)
+        loss = "dense<1.000000e+00> : tensor<f32>"
+        def shrink(path):
+            text = path.read_text()
+            self.assertEqual(text.count(loss), 1)
+            path.write_text(text.replace(loss, loss.replace("e+00", "e-04")))
+            return path
+        eps = ("--eps", "1e-8")
+        one = shrink(self.emit(Fixture("mlp"), "one", *eps))
+        divided = shrink(self.emit(Fixture("mlp"), "small", "--mesh", "dp=2",
+                                   *eps))
+        self.assertTrue(self.agrees(divided, one))
+        self.check_found(self.find_mutations(
+            "small", divided.read_text(), one, kinds=kinds), 4, *kinds)
+
+    def test_histories(self):
+        """Scales of 8 bits that follow from the last steps' largest elements,
+        of which a first step has none."""
+        options = ("--precision", "fp8", "--fp8-scaling", "delayed",
+                   "--dim", "batch=32")
+        one = self.emit(Fixture("mlp"), "one", *options)
+        divided = self.emit(Fixture("mlp"), "fp8", "--mesh", "dp=2", *options)
+        what = ("--steps", "1", "--precision", "wide")
+        self.assertIn("fp8_amax_", divided.read_text())
+        self.assertTrue(self.agrees(divided, one, what))
+        kinds = ("a reduction is dropped", "old histories are returned",
+                 "histories change places in what is read")
+        self.check_found(self.find_mutations(
+            "fp8", divided.read_text(), one, what, kinds), 8, *kinds)
+
+    def test_first_states_of_compressed_steps(self):
+        """Errors that 1-bit Adam's steps begin with behind the warm-up have other
+        shapes on several ranks."""
+        options = ("--optimizer", "onebit-adam")
+        one = self.emit(Fixture("mlp"), "one", *options)
+        divided = self.emit(Fixture("mlp"), "divided", "--mesh", "dp=2",
+                            *options)
+        self.assertTrue(self.agrees(divided, one))
+        text = divided.read_text()
+        begin = text.index("func.func @init(")
+        zeros = re.compile(r"dense<0\.0\S*(?=> : tensor<1x1x)")
+        self.assertRegex(text[begin:], zeros)
+        divided.write_text(text[:begin] + zeros.sub("dense<5.000000e-01",
+                                                    text[begin:]))
+        self.assertEqual(self.compare(divided, one), "differs")
 
     def test_versions(self):
         """Without flush each stage reads weights that are a step old."""

@@ -36,6 +36,19 @@ def dropped(text, kind):
             yield text[:match.start()] + body.lstrip("\n") + text[end:]
 
 
+def squared_partial_sums(text):
+    """Second moments take the sum of the terms' squares for the square of their
+    sum; all ranks hold the same."""
+    for sum_ in at_lines(
+            text, r"(%\d+) = dist\.all_reduce (%\w+) (.*?)( loc.*)?$"):
+        square = re.compile(rf"(%\d+) = train\.mul {sum_[1]}, {sum_[1]} (.*)"
+                            ).search(text, sum_.end())
+        if square:
+            yield replaced(text, square, (
+                f"%partial = train.mul {sum_[2]}, {sum_[2]} {square[2]}\n"
+                f"    {square[1]} = dist.all_reduce %partial {sum_[3]}"))
+
+
 def wrong_axis(text):
     """A collective over the other axis of the same size."""
     axes = re.search(r"#dist\.mesh<([^>]*)>", text)[1]
@@ -96,6 +109,11 @@ def stale_state(text):
     return (mutant for _, mutant in stale_states(text))
 
 
+def stale_histories(text):
+    return (mutant for name, mutant in stale_states(text)
+            if "fp8_amax_" in name)
+
+
 def lost_copies(text):
     """Yields the result of a copy of 16 bits, and the text in which a step no
     longer returns it, as if nobody read it."""
@@ -118,6 +136,31 @@ def lost_copies(text):
                     f"    return {left(values)} : {left(types)}") + text[end:]
 
 
+def stale_copies(text):
+    """Yields the name of a copy of 16 bits, and the text in which a step returns
+    that of the parameter which it was given."""
+    for begin, end in programs(text):
+        program = text[begin:end]
+        header = program[:program.index(" {\n")]
+        split = header.index(") -> (")
+        given = {name: (argument, kind) for argument, kind, name in re.findall(
+            r"(%arg\d+): (tensor<[^>]*>) \{[^}]*?train\.state = @\"?([\w.]+)\"?",
+            header[:split])}
+        final = re.search(r"    return ((?:%\w+(?:#\d+)?(?:, )?)+) :", program)
+        values = final[1].split(", ")
+        results = re.findall(r"(tensor<[^>]*>)(?: \{([^}]*)\})?", header[split:])
+        for index, (kind, attributes) in enumerate(results):
+            name = re.search(r"train\.state = @\"?([\w.]+)\.bf16", attributes)
+            argument, wide = given.get(name[1] if name else "", ("", ""))
+            if wide.replace("f32", "bf16") != kind:
+                continue
+            stale = ", ".join([*values[:index], "%stale", *values[index + 1:]])
+            yield name[1] + ".bf16", (
+                text[:begin + final.start()] +
+                f"    %stale = train.convert {argument} : ({wide}) -> {kind}\n"
+                f"    return {stale} :" + text[begin + final.end():])
+
+
 def wrong_scale(text):
     """A factor, not what keeps a divisor from 0 and hardly shows."""
     for match in at_lines(
@@ -127,7 +170,7 @@ def wrong_scale(text):
                 match[1], f"{2 * float(match[1]):e}"))
 
 
-def swapped_reads(text):
+def swapped_reads(text, slots_of=SLOTS):
     """The optimizer reads two of its states in each other's place."""
     for begin, end in programs(text):
         program = text[begin:end]
@@ -135,7 +178,7 @@ def swapped_reads(text):
         slots = {}
         for argument, kind, slot in re.findall(
                 r"(%arg\d+): (tensor<[^>]*>) \{[^}]*train\.state = "
-                rf"@\"?state\.[\w.]*\.({SLOTS})\b", program[:body]):
+                rf"@\"?state\.[\w.]*\.({slots_of})\b", program[:body]):
             slots.setdefault((kind, slot), []).append(argument)
         for first, *others in slots.values():
             for other in others[:2]:
@@ -173,4 +216,8 @@ KINDS = {
     "states change places in what is read": swapped_reads,
     "a state begins with another value": wrong_begin,
     "another version is read": wrong_version,
+    "old histories are returned": stale_histories,
+    "histories change places in what is read":
+        lambda text: swapped_reads(text, r"fp8_amax_\w+"),
+    "a partial sum is squared": squared_partial_sums,
 }

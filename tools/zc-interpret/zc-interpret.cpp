@@ -133,15 +133,16 @@ static int compareWith(ModuleOp one, ModuleOp module) {
   if (comparison->noisy > 0)
     llvm::outs() << comparison->noisy << " more are noise"
                  << (comparison->isMostlyNoise() ? ", too many\n" : "\n");
-  for (const Difference &each : comparison->beyond)
+  for (const Difference &each :
+       llvm::concat<const Difference>(comparison->atFirst, comparison->beyond))
     llvm::outs() << "differs: " << each.name << " by "
                  << llvm::format("%.3g", each.error) << "\n";
   for (const Difference &each : comparison->doubtful)
     llvm::outs() << "differs: " << each.name << " by "
                  << llvm::format("%.3g", each.error)
                  << ", which may be rounding\n";
-  return comparison->beyond.empty() && comparison->doubtful.empty() &&
-                 !comparison->isMostlyNoise()
+  return comparison->atFirst.empty() && comparison->beyond.empty() &&
+                 comparison->doubtful.empty() && !comparison->isMostlyNoise()
              ? 0
              : 1;
 }

@@ -81,6 +81,15 @@ TEST(NamePattern, LookingAheadWithinWhatIsLookedAheadFor) {
   EXPECT_TRUE(finds("q$", name + "q"));
 }
 
+/// Each takes the square of a name's length again.
+TEST(NamePattern, LookingAheadManyTimes) {
+  EXPECT_TRUE(finds(repeated("(?=.*q)", 8) + "q", "q"));
+  EXPECT_NE(refusal(repeated("(?=.*q)", 9)).find("9 times, expected at most 8"),
+            std::string::npos);
+  EXPECT_NE(refusal(repeated("(?!q)|", 9)), "");
+  EXPECT_EQ(refusal(repeated("(?:q)", 9) + repeated("\\(?=q", 9)), "");
+}
+
 TEST(NamePattern, WhatIsNoExpressionIsRefused) {
   for (const char *text : {"(", "a)(b", "*", "[a", "a{2", "(?<", "\\"})
     EXPECT_NE(refusal(text).find("is not a regular expression"),
