@@ -163,18 +163,21 @@ func.func @step(%x: tensor<4xf32> {{train.input = "x"}}) -> (tensor<4xf32> {{tra
         their size, not beside 1."""
         kinds = ("a partial sum is squared",)
         loss = "dense<1.000000e+00> : tensor<f32>"
-        def shrink(path):
+        eps = ("--eps", "1e-8")
+        def emit(name, scale, *options):
+            path = self.emit(Fixture("mlp"), name, *eps, *options)
             text = path.read_text()
             self.assertEqual(text.count(loss), 1)
-            path.write_text(text.replace(loss, loss.replace("e+00", "e-04")))
+            path.write_text(text.replace(loss, loss.replace("e+00", scale)))
             return path
-        eps = ("--eps", "1e-8")
-        one = shrink(self.emit(Fixture("mlp"), "one", *eps))
-        divided = shrink(self.emit(Fixture("mlp"), "small", "--mesh", "dp=2",
-                                   *eps))
-        self.assertTrue(self.agrees(divided, one))
-        self.check_found(self.find_mutations(
-            "small", divided.read_text(), one, kinds=kinds), 4, *kinds)
+        for steps, scale in (("1", "e-01"), ("2", "e-04")):
+            one = emit("one", scale)
+            divided = emit("small", scale, "--mesh", "dp=2")
+            what = ("--steps", steps)
+            self.assertTrue(self.agrees(divided, one, what))
+            with self.subTest(steps=steps):
+                self.check_found(self.find_mutations(
+                    "small", divided.read_text(), one, what, kinds), 4, *kinds)
 
     def test_histories(self):
         """Scales of 8 bits that follow from the last steps' largest elements,
