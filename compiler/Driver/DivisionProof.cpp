@@ -559,20 +559,16 @@ private:
     if (comparison.gradientNorm && !(*comparison.gradientNorm > kLeastNorm))
       return (void)notShown(
           llvm::formatv("with random numbers gradients are {0:e1}",
-                        *comparison.gradientNorm)
-              .str());
+                        *comparison.gradientNorm));
     if (comparison.beyond.empty() && comparison.isMostlyNoise())
-      return (void)notShown(
-          llvm::formatv("rounding moves {0} of {1} tensors further than could "
-                        "be compared",
-                        comparison.noisy, comparison.noisy + comparison.tensors)
-              .str());
+      return (void)notShown(llvm::formatv(
+          "rounding moves {0} of {1} tensors further than could "
+          "be compared",
+          comparison.noisy, comparison.noisy + comparison.tensors));
     if (comparison.beyond.empty() && !comparison.doubtful.empty())
-      return (void)notShown(
-          llvm::formatv("'{0}' differs by {1:e1}, which may be rounding",
-                        comparison.doubtful.front().name,
-                        comparison.doubtful.front().error)
-              .str());
+      return (void)notShown(llvm::formatv(
+          "'{0}' differs by {1:e1}, which may be rounding",
+          comparison.doubtful.front().name, comparison.doubtful.front().error));
     found.outcome = ProofReport::Outcome::Equal;
     if (!comparison.beyond.empty())
       differs(comparison.beyond);
