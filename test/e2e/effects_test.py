@@ -14,7 +14,7 @@ from zctest import Fixture, ZcTest, run
 # An effect whatever else is said; or a warning where the model has no use for
 # it (Absent, below).
 COMPILE_ALWAYS = {
-    "--batch", "--batch-dim", "--dim", "--dump-ir", "--emit", "--init",
+    "--batch", "--batch-dim", "--cluster", "--dim", "--dump-ir", "--emit", "--init",
     "--input-value", "--libraries", "--max-trips", "--memory-budget", "--mesh", "--mode", "--output",
     "--target", "--verbose", "--weights", "--help"}
 RUN_ALWAYS = {
