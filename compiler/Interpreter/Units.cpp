@@ -103,7 +103,9 @@ std::optional<Tensor> Units::pack(const Unit &unit, StringRef slot,
   const int64_t length = unit.numElements / int64_t(ranks.size());
   for (const Member &member : unit.members) {
     auto given = values.find(slotOf(nameOf(member), slot));
-    if (given == values.end())
+    // Histories of a matrix are vectors, and states of their own.
+    if (given == values.end() || int64_t(given->second.shape.size()) !=
+                                     wholeTypeOf(member.state).getRank())
       continue;
     found = true;
     for (auto [share, rank] : llvm::enumerate(ranks)) {
