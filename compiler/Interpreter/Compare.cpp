@@ -240,16 +240,10 @@ makeFirst(Interpreter &interpreter, ModuleOp module,
   auto programs = findPrograms(module, train::kInitProgram);
   if (failed(programs))
     return failure();
-  auto run =
-      [&](const llvm::StringMap<Tensor> &values) -> FailureOr<NamedTensors> {
-    if (programs->empty())
-      return NamedTensors();
-    auto bound = bindArguments(*programs, values, std::nullopt);
-    if (failed(bound))
-      return failure();
-    return runPrograms(interpreter, *programs, *bound);
-  };
-  return runWithUnits(module, values, run);
+  return runWithUnits(module, values,
+                      [&](const llvm::StringMap<Tensor> &packed) {
+                        return bindAndRun(interpreter, *programs, packed);
+                      });
 }
 
 /// For programs that are too large for another step: second moments of
@@ -325,10 +319,7 @@ runOnce(Interpreter &interpreter, ModuleOp module, StringRef name,
     return failure();
   if (programs->empty())
     return module.emitOpError("has no program '") << name << "'";
-  auto bound = bindArguments(*programs, values, std::nullopt);
-  if (failed(bound))
-    return failure();
-  auto written = runPrograms(interpreter, *programs, *bound);
+  auto written = bindAndRun(interpreter, *programs, values);
   if (failed(written))
     return failure();
   llvm::StringMap<Tensor> results;

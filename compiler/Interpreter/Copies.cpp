@@ -1,7 +1,6 @@
 //===- Copies.cpp - narrow copies follow their parameters -----------------===//
 #include "compiler/Interpreter/Copies.h"
 
-#include "compiler/Interpreter/Bindings.h"
 #include "compiler/Interpreter/Ranks.h"
 #include "dialects/Train/TrainDialect.h"
 
@@ -14,12 +13,7 @@ FailureOr<NamedTensors> makeCopies(Interpreter &interpreter, ModuleOp module,
   auto programs = findPrograms(module, train::kCopyProgram);
   if (failed(programs))
     return failure();
-  if (programs->empty())
-    return NamedTensors();
-  auto bound = bindArguments(*programs, values, std::nullopt);
-  if (failed(bound))
-    return failure();
-  return runPrograms(interpreter, *programs, *bound);
+  return bindAndRun(interpreter, *programs, values);
 }
 
 LogicalResult checkCopies(Interpreter &interpreter, ModuleOp module,

@@ -305,4 +305,15 @@ FailureOr<NamedTensors> runPrograms(Interpreter &interpreter,
   return ProgramRun(interpreter, programs).run(values);
 }
 
+FailureOr<NamedTensors> bindAndRun(Interpreter &interpreter,
+                                   ArrayRef<func::FuncOp> programs,
+                                   llvm::StringMap<Tensor> given) {
+  if (programs.empty())
+    return NamedTensors();
+  auto bound = bindArguments(programs, std::move(given), std::nullopt);
+  if (failed(bound))
+    return failure();
+  return runPrograms(interpreter, programs, *bound);
+}
+
 } // namespace zc::interpreter

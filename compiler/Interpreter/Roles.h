@@ -30,6 +30,13 @@ runPrograms(Interpreter &interpreter,
             llvm::ArrayRef<mlir::func::FuncOp> programs,
             const llvm::StringMap<Tensor> &values);
 
+/// The same, where states that are not given have their stored values; nothing
+/// if there are no programs. Fails, too, where an argument has no value.
+llvm::FailureOr<NamedTensors>
+bindAndRun(Interpreter &interpreter,
+           llvm::ArrayRef<mlir::func::FuncOp> programs,
+           llvm::StringMap<Tensor> given);
+
 /// How many steps of training, of how many micro-batches each.
 struct StepCount {
   int64_t steps;

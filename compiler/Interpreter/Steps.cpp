@@ -151,10 +151,7 @@ private:
       values[name] = tensor;
     if (ofSamples)
       takeVersions(values);
-    auto bound = bindArguments(programs, std::move(values), std::nullopt);
-    if (failed(bound))
-      return failure();
-    return runPrograms(interpreter, programs, *bound);
+    return bindAndRun(interpreter, programs, std::move(values));
   }
 
   LogicalResult takeInputs(ArrayRef<func::FuncOp> programs, int64_t number,

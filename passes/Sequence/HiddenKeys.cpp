@@ -15,8 +15,25 @@ namespace zc::attention {
 
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-static ArrayRef<int64_t> shapeOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
+Value ofPass(Operation *attention, Value made) {
+  made.getDefiningOp()->setAttr(
+      dist::kPassAttr,
+      StringAttr::get(made.getContext(),
+                      isa<AttentionOp>(attention) ? "forward" : "backward"));
+  return made;
+}
+
+Value gatherRanks(OpBuilder &builder, Operation *attention,
+                  const TokenGroup &group, Value value) {
+  Location loc = attention->getLoc();
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  shape.insert(shape.begin(), 1);
+  Value own = reshape(builder, loc, value, shape);
+  shape.front() = group.ranks;
+  return ofPass(attention, dist::AllGatherOp::create(
+                               builder, loc, withShape(type, shape), own,
+                               group.axes, 0, dist::kActivations));
 }
 
 bool HiddenKeys::areCounted() const {
@@ -96,28 +113,15 @@ Largest HiddenKeys::scan(Value numbers) {
   return all;
 }
 
-/// Every rank's value, behind a dim of ranks.
-Value HiddenKeys::gather(Value value) {
-  auto type = cast<RankedTensorType>(value.getType());
-  SmallVector<int64_t> shape(type.getShape());
-  shape.insert(shape.begin(), 1);
-  Value own = reshape(builder, loc, value, shape);
-  shape.front() = group.ranks;
-  auto all = dist::AllGatherOp::create(builder, loc, withShape(type, shape),
-                                       own, group.axes, 0, dist::kActivations);
-  all->setAttr(
-      dist::kPassAttr,
-      builder.getStringAttr(isa<AttentionOp>(op) ? "forward" : "backward"));
-  return all;
-}
-
 /// The largest of the chunks [batch, heads, chunks] of all ranks that began
 /// before each of the rank's own; no `ownChunks`: of all chunks.
 Largest HiddenKeys::gatherChunks(const Largest &chunks, Value ownChunks) {
   SmallVector<int64_t> shape(shapeOf(chunks.number));
   shape.push_back(1);
-  Value all = gather(concatLast(reshape(builder, loc, chunks.number, shape),
-                                reshape(builder, loc, chunks.count, shape)));
+  Value all =
+      gatherRanks(builder, op, group,
+                  concatLast(reshape(builder, loc, chunks.number, shape),
+                             reshape(builder, loc, chunks.count, shape)));
   // [ranks, batch, heads, their chunks, own chunks]
   SmallVector<int64_t> pairs(shapeOf(all));
   pairs.back() = ownChunks ? shapeOf(ownChunks)[0] : 1;

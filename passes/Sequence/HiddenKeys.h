@@ -28,6 +28,18 @@ struct Hidden : Largest {
   mlir::Value own = mlir::Value();
 };
 
+inline llvm::ArrayRef<int64_t> shapeOf(mlir::Value value) {
+  return mlir::cast<mlir::RankedTensorType>(value.getType()).getShape();
+}
+
+/// `made` by an attention, or by its gradient: the backward fetches values, and
+/// cuts them, for itself. The forward's are not kept until then.
+mlir::Value ofPass(mlir::Operation *attention, mlir::Value made);
+
+/// Every rank's value, behind a dim of ranks.
+mlir::Value gatherRanks(mlir::OpBuilder &builder, mlir::Operation *attention,
+                        const TokenGroup &group, mlir::Value value);
+
 /// The counts of one attention, or of its gradient.
 class HiddenKeys {
 public:
@@ -55,7 +67,6 @@ private:
   Largest scan(mlir::Value numbers);
   Largest gatherChunks(const Largest &chunks, mlir::Value ownChunks);
   mlir::Value beganBefore(mlir::Value ownChunks, llvm::ArrayRef<int64_t> shape);
-  mlir::Value gather(mlir::Value value);
   mlir::Value shift(mlir::Value value, int64_t by, double first);
   mlir::Value last(mlir::Value value);
   mlir::Value cutLast(mlir::Value value, int64_t begin, int64_t size);

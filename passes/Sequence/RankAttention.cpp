@@ -5,13 +5,8 @@ namespace zc::attention {
 
 Value PartAttention::gather(const RepeatedOperand &operand) {
   Value part = operand.getSource();
-  SmallVector<int64_t> shape(shapeOf(part)), row(shape);
-  row.insert(row.begin(), 1);
-  Value own = reshape(builder, loc, part, row);
-  row[0] = group.ranks;
-  Value all = ofPass(
-      dist::AllGatherOp::create(builder, loc, withShape(part.getType(), row),
-                                own, group.axes, 0, dist::kActivations));
+  SmallVector<int64_t> shape(shapeOf(part));
+  Value all = gatherRanks(builder, op, group, part);
   if (!operand.isRepeated() && !isZigzag()) {
     shape[kTokens] *= group.ranks;
     all = transpose(builder, loc, all, {1, 0, 2, 3, 4});

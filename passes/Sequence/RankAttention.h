@@ -46,10 +46,6 @@ public:
         keys(op->getOperand(1)), values(op->getOperand(2)) {}
 
 protected:
-  static ArrayRef<int64_t> shapeOf(Value value) {
-    return cast<RankedTensorType>(value.getType()).getShape();
-  }
-
   /// The rank's value goes to the next one; its own comes from the one before.
   Value rotate(Value value) { return ofPass(send(value)); }
 
@@ -58,15 +54,7 @@ protected:
                                        group.axes, 1, dist::kActivations);
   }
 
-  /// The backward fetches values, and cuts them, for itself: the forward's are
-  /// not kept until then, and a rank has no more than its own part and one
-  /// buffer.
-  Value ofPass(Value made) {
-    made.getDefiningOp()->setAttr(
-        dist::kPassAttr,
-        builder.getStringAttr(isa<AttentionOp>(op) ? "forward" : "backward"));
-    return made;
-  }
+  Value ofPass(Value made) { return attention::ofPass(op, made); }
 
   /// A sum of what blocks give, to which later ones add.
   Value running(Value sum) {

@@ -68,18 +68,14 @@ class Observe(ZcTest):
         self.fixture = Fixture("cnn")
         self.artifact = self.compile(self.fixture)
 
-    def instructions(self, program):
-        report = json.loads(self.zc("inspect", self.artifact, "--ops",
-                                    "--json"))
-        return sum(report["ops"]["programs"][program].values())
-
     def test_trace(self):
         path = self.folder / "trace.json"
         self.train(self.artifact, self.fixture.data, 3, "--trace", path)
         events = json.loads(path.read_text())["traceEvents"]
         runs = [event for event in events
                 if "instruction" in event.get("args", {})]
-        self.assertEqual(len(runs), 3 * self.instructions("step"))
+        self.assertEqual(len(runs),
+                         3 * self.instructions(self.artifact, "step"))
         for before, after in zip(runs, runs[1:]):
             self.assertGreaterEqual(after["ts"] + 1e-3,
                                     before["ts"] + before["dur"])
@@ -117,7 +113,8 @@ class Observe(ZcTest):
                          ["evaluate after step 4"])
         self.assertIn("read samples", [name for name, *_ in spans["data"]])
         # Every instruction lies in a step.
-        self.assertEqual(len(runs), 2 * self.instructions("step"))
+        self.assertEqual(len(runs),
+                         2 * self.instructions(self.artifact, "step"))
         for _, begin, end in runs:
             self.assertTrue(any(first <= begin and end <= last
                                 for _, first, last in spans["steps"]))
@@ -150,7 +147,7 @@ class Observe(ZcTest):
         self.assertAlmostEqual(sum(float(row[0]) for row in rows),
                                float(total[0]), delta=0.001 * len(rows))
         self.assertEqual(sum(int(row[2]) for row in rows),
-                         2 * self.instructions("step"))
+                         2 * self.instructions(self.artifact, "step"))
         self.assertTrue(any("train.conv" in row for row in rows))
         for row in rows:
             if "others," in row:

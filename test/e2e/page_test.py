@@ -35,18 +35,13 @@ class Pages(ZcTest):
         self.fixture = Fixture("cnn")
         self.artifact = self.compile(self.fixture)
 
-    def instructions(self, program):
-        report = json.loads(self.zc("inspect", self.artifact, "--ops",
-                                    "--json"))
-        return sum(report["ops"]["programs"][program].values())
-
     def test_page(self):
         path = self.folder / "page.html"
         self.zc("inspect", self.artifact, "--html", path)
         page = Page(path.read_text())
         self.assertEqual(page.open, [], "every element is closed")
         self.assertEqual(page.references, [], "it needs no other file")
-        drawn = sum(self.instructions(program)
+        drawn = sum(self.instructions(self.artifact, program)
                     for program in ("init", "step", "eval"))
         # How long activations live, in tenths; `init` has none.
         lives = 2

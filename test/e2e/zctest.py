@@ -96,6 +96,11 @@ class ZcTest(unittest.TestCase):
         self.assertEqual(code, 0, f"zc {command}\n{out}\n{err[:4000]}")
         return out
 
+    def instructions(self, artifact, program):
+        """How many instructions a program has."""
+        report = json.loads(self.zc("inspect", artifact, "--ops", "--json"))
+        return sum(report["ops"]["programs"][program].values())
+
     def command(self, *args, **options):
         """Run a program that is not zc, which must succeed; its stdout."""
         done = subprocess.run([str(arg) for arg in args], text=True,

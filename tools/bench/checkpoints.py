@@ -26,26 +26,15 @@ import numpy as np
 
 from measure import ROOT, output
 
+sys.path.insert(0, str(ROOT / "tools"))
+from process_use import seconds_of_thread  # noqa: E402
+
 ZC = ROOT / "build" / "bin" / "zc"
 WRITER = "zc-saves"  # the thread's name
-TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def lines_in(log):
     return log.read_bytes().count(b"\n") if log.exists() else 0
-
-
-def writer_seconds(pid):
-    """Processor time that the thread which writes checkpoints has taken."""
-    total = 0
-    for task in pathlib.Path(f"/proc/{pid}/task").glob("*"):
-        try:
-            if (task / "comm").read_text().strip() == WRITER:
-                fields = (task / "stat").read_text().rsplit(")", 1)[1].split()
-                total += (int(fields[11]) + int(fields[12])) / TICKS
-        except OSError:
-            pass  # it has ended meanwhile
-    return total
 
 
 class Bench:
@@ -86,7 +75,7 @@ class Bench:
                 first = time.monotonic()
             if count > self.options.steps:
                 last = time.monotonic()
-            written = max(written, writer_seconds(process.pid))
+            written = max(written, seconds_of_thread(process.pid, WRITER))
             time.sleep(0.02)
         last = last or time.monotonic()  # it has ended at once
         process.wait()
