@@ -174,8 +174,10 @@ static int tableCommand(const CLI::App &command, Arguments &arguments,
                                           "already");
   completeCompilation(command, arguments, cluster);
   const auto rows = makeStateTable(command, options, cluster);
-  const int code = emitText("", arguments.json ? stateTableAsJson(rows) + "\n"
-                                               : printStateTable(rows));
+  const std::string missing = listMissingOptions(command, arguments);
+  const int code =
+      emitText("", arguments.json ? stateTableAsJson(rows, missing) + "\n"
+                                  : printStateTable(rows, missing));
   const bool isSound = llvm::any_of(
       rows, [](const StateRow &row) { return row.failure.empty(); });
   return code != 0 ? code : !isSound;

@@ -1,6 +1,7 @@
 #include "compiler/Plan/StateTable.h"
 #include "compiler/Export/Inspect.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -38,7 +39,13 @@ int64_t fewestRanks(double parameters, double memory, int zero) {
   return std::max<int64_t>(1, int64_t(std::ceil(divided / room - 1e-9)));
 }
 
-std::string printStateTable(const std::vector<StateRow> &rows) {
+/// Whether `zc compile` makes the row's program.
+static bool isCompiled(const StateRow &row) {
+  return row.trainingMemory > 0 && row.failure.empty();
+}
+
+std::string printStateTable(const std::vector<StateRow> &rows,
+                            const std::string &missingOptions) {
   std::string text;
   llvm::raw_string_ostream os(text);
   os << "ZeRO   nodes   ranks   batch   parameters   initial memory   training "
@@ -55,10 +62,15 @@ std::string printStateTable(const std::vector<StateRow> &rows) {
     if (!row.failure.empty())
       os << "       " << row.failure << "\n";
   }
+  if (!missingOptions.empty() && llvm::any_of(rows, isCompiled))
+    os << formatv("(zc compile makes a row with these options, its --zero and "
+                  "{0})\n",
+                  missingOptions);
   return os.str();
 }
 
-std::string stateTableAsJson(const std::vector<StateRow> &rows) {
+std::string stateTableAsJson(const std::vector<StateRow> &rows,
+                             const std::string &missingOptions) {
   Json table = Json::array();
   for (const StateRow &row : rows) {
     Json json = {{"zero", row.zero},
@@ -71,6 +83,10 @@ std::string stateTableAsJson(const std::vector<StateRow> &rows) {
       json["initial_memory"] = row.initialMemory;
       json["training_memory"] = row.trainingMemory;
     }
+    if (isCompiled(row))
+      json["compile_options"] = "--zero " + std::to_string(row.zero) +
+                                (missingOptions.empty() ? "" : " ") +
+                                missingOptions;
     if (!row.failure.empty())
       json["failure"] = row.failure;
     table.push_back(json);

@@ -35,8 +35,12 @@ struct StateRow {
   std::string failure; // why it does not compile
 };
 
-std::string printStateTable(const std::vector<StateRow> &rows);
-std::string stateTableAsJson(const std::vector<StateRow> &rows);
+/// `missingOptions`: those with which `zc compile` makes a row's program,
+/// besides the given ones and its `--zero`: "--cluster h100-dgx".
+std::string printStateTable(const std::vector<StateRow> &rows,
+                            const std::string &missingOptions = "");
+std::string stateTableAsJson(const std::vector<StateRow> &rows,
+                             const std::string &missingOptions = "");
 
 /// The largest model for each stage on a cluster's devices; with `parameters`,
 /// also how many ranks those need.

@@ -1,7 +1,10 @@
 //===- TargetAttr.cpp -----------------------------------------------------===//
 #include "dialects/Sched/TargetAttr.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
+
+#include <array>
 
 using namespace mlir;
 
@@ -20,6 +23,10 @@ void SchedDialect::registerAttributes() {
 static bool areStrings(ArrayAttr list) {
   return llvm::all_of(list, llvm::IsaPred<StringAttr>);
 }
+
+/// The names of the simulator (runtime/Simulate/Cluster.h); a test compares.
+static constexpr std::array<StringLiteral, 5> kWays = {
+    "ring", "tree", "doubling", "rabenseifner", "hierarchical"};
 
 LogicalResult LinkAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                int64_t ranks, FloatAttr seconds,
@@ -58,6 +65,10 @@ LogicalResult MachineAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   }
   if (ways.empty() || !areStrings(ways) || (axes && !areStrings(axes)))
     return emitError() << "expected ways, and axes, that are strings";
+  for (StringRef way : ways.getAsValueRange<StringAttr>())
+    if (!llvm::is_contained(kWays, way))
+      return emitError() << "expected ways " << llvm::join(kWays, ", ")
+                         << ", found '" << way << "'";
   if ((axes ? axes.size() : 0) != (sizes ? size_t(sizes.size()) : 0))
     return emitError() << "expected a size for each axis, found " << sizes;
   return success();

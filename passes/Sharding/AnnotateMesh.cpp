@@ -1,4 +1,6 @@
 //===- AnnotateMesh.cpp - --zc-annotate-mesh ------------------------------===//
+#include "dialects/Dist/Axes.h"
+#include "dialects/Sched/TargetAttr.h"
 #include "passes/Sharding/Layout.h"
 #include "passes/Sharding/Passes.h"
 
@@ -19,7 +21,7 @@ struct AnnotateMesh : public impl::AnnotateMeshPassBase<AnnotateMesh> {
     Axes axes;
     SmallVector<std::string> names(batchAxes.begin(), batchAxes.end());
     if (names.empty())
-      names = {"dp", "dp_outer", "dp_inner", "ep"};
+      names.assign(std::begin(dist::kSampleAxes), std::end(dist::kSampleAxes));
     for (const std::string &name : names)
       if (int axis = mesh.findAxis(name);
           axis >= 0 && mesh.getSizes()[axis] > 1)
@@ -57,6 +59,26 @@ private:
     if (!mesh)
       return failure();
     getOperation()->setAttr(dist::kMeshAttr, mesh);
+    return checkMachine();
+  }
+
+  /// The axes by which a described machine numbers its devices are the mesh's.
+  LogicalResult checkMachine() {
+    auto target =
+        getOperation()->getAttrOfType<sched::TargetAttr>(sched::kTargetAttr);
+    sched::MachineAttr machine = target ? target.getMachine() : nullptr;
+    if (!machine || !machine.getAxes())
+      return success();
+    for (auto [axis, size] :
+         llvm::zip_equal(machine.getAxes().getAsValueRange<StringAttr>(),
+                         machine.getSizes().asArrayRef())) {
+      const int found = mesh.findAxis(axis);
+      if (found < 0 || mesh.getSizes()[found] != size)
+        return getOperation().emitError(
+                   "mesh: the machine of sched.target has ")
+               << size << " ranks along '" << axis << "', which " << mesh
+               << (found < 0 ? " lacks" : " has not");
+    }
     return success();
   }
 

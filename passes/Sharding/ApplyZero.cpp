@@ -35,25 +35,35 @@ struct ApplyZero : public impl::ApplyZeroPassBase<ApplyZero> {
       getOperation().emitError("expected a dist.mesh and @step with gradients");
       return signalPassFailure();
     }
-    for (const std::string &name : axes)
-      if (int axis = mesh.findAxis(name);
-          axis >= 0 && mesh.getSizes()[axis] > 1)
-        zeroAxes.push_back(axis);
+    zeroAxes = findAxes();
     if (zeroAxes.empty() || stage == 0)
       return;
-    if (failed(divideUnits()))
-      return signalPassFailure();
-    const Axes all = zeroAxes;
-    while (!skipped.empty()) {
-      // Experts, which one of these axes divides already: over the others.
-      rest = std::exchange(skipped, {});
-      zeroAxes = otherAxes(rest.front(), all);
-      if (!zeroAxes.empty() && failed(divideUnits()))
-        return signalPassFailure();
-    }
+    if (failed(divideUnits()) || failed(divideRest(Axes(zeroAxes))))
+      signalPassFailure();
   }
 
 private:
+  /// Those of the mesh along which there are several ranks.
+  Axes findAxes() const {
+    Axes found;
+    for (const std::string &name : axes)
+      if (int axis = mesh.findAxis(name);
+          axis >= 0 && mesh.getSizes()[axis] > 1)
+        found.push_back(axis);
+    return found;
+  }
+
+  /// Experts, which one of `all` axes divides already: over the others.
+  LogicalResult divideRest(const Axes &all) {
+    while (!skipped.empty()) {
+      rest = std::exchange(skipped, {});
+      zeroAxes = otherAxes(rest.front(), all);
+      if (!zeroAxes.empty() && failed(divideUnits()))
+        return failure();
+    }
+    return success();
+  }
+
   LogicalResult divideUnits() {
     const ZeroSettings settings = {getOperation(), program, mesh,
                                    zeroAxes,       stage,   unit,
@@ -71,10 +81,13 @@ private:
     return success();
   }
 
+  static dist::ShardingAttr shardingOf(StateOp state) {
+    return state->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);
+  }
+
   /// Those of `axes` that do not divide the state.
   Axes otherAxes(StateOp state, const Axes &axes) const {
-    auto sharding =
-        state->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);
+    dist::ShardingAttr sharding = shardingOf(state);
     Axes others = axes;
     if (sharding)
       llvm::erase_if(others, [&](int axis) {
@@ -100,8 +113,6 @@ private:
   /// Skips a state that these axes shard already, until another round; a state
   /// that other axes shard in unequal shares stays as it is.
   void addParameter(StateOp state, SmallVectorImpl<Member> &parameters) {
-    auto sharding =
-        state->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);
     // A vector of experts' parameters stays as it is: files know what is in it.
     if ((!rest.empty() && !llvm::is_contained(rest, state)) ||
         !dist::getUnitMembers(getOperation(), state.getSymName()).empty())
@@ -112,7 +123,8 @@ private:
         skipped.push_back(state);
       return;
     }
-    if (auto shares = dist::getShares(state.getTensorType(), sharding, mesh))
+    if (auto shares =
+            dist::getShares(state.getTensorType(), shardingOf(state), mesh))
       parameters.push_back({state, *shares, getVectorKind(state, *shares)});
   }
 
@@ -138,22 +150,28 @@ private:
     return arguments;
   }
 
+  /// The unit that the forward reads last, or null.
+  Unit *findLast(func::FuncOp each, Operation *loss) {
+    Unit *last = nullptr;
+    Operation *lastUse = nullptr;
+    for (Unit &unit : units) {
+      auto arguments = findArguments(each, unit, unit.copy && each == program);
+      Operation *use = firstUse(arguments, loss, /*backward=*/false);
+      if (!use || (lastUse && !lastUse->isBeforeInBlock(use)))
+        continue;
+      lastUse = use;
+      last = &unit;
+    }
+    return last;
+  }
+
   /// Every use of a member becomes one of a part of the vector.
   void readUnits(func::FuncOp each) {
     Operation *loss = each == program ? findLoss(each) : nullptr;
     if (stage == 3)
       placeWeightReads(each, reshardAfterForward ? loss : nullptr);
     llvm::BitVector unused(each.getNumArguments());
-    Unit *last = nullptr;
-    Operation *lastUse = nullptr;
-    for (Unit &unit : units)
-      if (Operation *use = firstUse(
-              findArguments(each, unit, unit.copy && each == program), loss,
-              /*backward=*/false))
-        if (!lastUse || lastUse->isBeforeInBlock(use)) {
-          lastUse = use;
-          last = &unit;
-        }
+    const Unit *last = findLast(each, loss);
     for (Unit &unit : units) {
       bool again = loss && stage == 3 && reshardAfterForward &&
                    (&unit != last || reshardLast);
@@ -176,10 +194,16 @@ private:
     return first;
   }
 
+  using Arguments = SmallVector<std::pair<Member *, BlockArgument>>;
+
   void readUnit(func::FuncOp each, Unit &unit, Operation *loss, bool copies,
                 llvm::BitVector &unused) {
     StateOp state = copies ? unit.copy : unit.state;
-    auto arguments = findArguments(each, unit, copies);
+    const Arguments arguments = findArguments(each, unit, copies);
+    const dist::ShardingAttr sharding = shardingOf(state),
+                             readable =
+                                 strategy->shardingOf(unit, /*divided=*/false);
+    const bool isDivided = sharding && sharding != readable;
     Value vector;
     for (bool backward : {false, true}) {
       Operation *first = firstUse(arguments, loss, backward);
@@ -189,28 +213,28 @@ private:
         vector = getStateArgument(each, state);
         unused.resize(each.getNumArguments());
       }
-      OpBuilder builder(first);
-      dist::ShardingAttr readable =
-          strategy->shardingOf(unit, /*divided=*/false);
-      auto sharding =
-          state->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);
-      if (strategy->keepsMembers() && (!sharding || sharding == readable))
+      if (strategy->keepsMembers() && !isDivided)
         return; // read as it is
-      Value whole = vector;
-      if (sharding && sharding != readable) {
-        if (!gathersWide) // each rank rounds what it sends
-          whole =
-              roundAsRead(builder, vector,
-                          llvm::to_vector(llvm::make_second_range(arguments)),
-                          loss, backward);
-        whole = gather(builder, whole, readable, backward);
-      }
+      OpBuilder builder(first);
+      Value whole = isDivided ? gatherUnit(builder, vector, readable, arguments,
+                                           loss, backward)
+                              : vector;
       for (auto [member, argument] : arguments)
         replaceUses(*member, argument, whole, loss, backward);
     }
     if (!strategy->keepsMembers())
       for (auto [member, argument] : arguments)
         unused.set(argument.getArgNumber());
+  }
+
+  Value gatherUnit(OpBuilder &builder, Value vector,
+                   dist::ShardingAttr readable, const Arguments &arguments,
+                   Operation *loss, bool backward) {
+    if (!gathersWide) // each rank rounds what it sends
+      vector = roundAsRead(builder, vector,
+                           llvm::to_vector(llvm::make_second_range(arguments)),
+                           loss, backward);
+    return gather(builder, vector, readable, backward);
   }
 
   Value gather(OpBuilder &builder, Value vector, dist::ShardingAttr readable,
@@ -227,18 +251,17 @@ private:
 
   void replaceUses(Member &member, BlockArgument argument, Value whole,
                    Operation *loss, bool backward) {
-    Operation *own = nullptr;
     SmallVector<OpOperand *> uses;
     for (OpOperand &use : argument.getUses())
       if (!makesGathered(use.getOwner(), whole) &&
-          isBackward(use.getOwner(), loss) == backward) {
+          isBackward(use.getOwner(), loss) == backward)
         uses.push_back(&use);
-        if (!own || use.getOwner()->isBeforeInBlock(own))
-          own = use.getOwner();
-      }
     if (uses.empty())
       return;
-    OpBuilder builder(own);
+    const auto *first = llvm::min_element(uses, [](auto *a, auto *b) {
+      return a->getOwner()->isBeforeInBlock(b->getOwner());
+    });
+    OpBuilder builder((*first)->getOwner());
     auto type = cast<RankedTensorType>(withElementType(
         argument.getType(), getElementTypeOrSelf(whole.getType())));
     Value part =

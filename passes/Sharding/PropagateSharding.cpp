@@ -12,6 +12,7 @@
 #include "passes/Sharding/Layout.h"
 #include "passes/Sharding/OpLayouts.h"
 #include "passes/Sharding/Passes.h"
+#include "passes/Sharding/Propagation.h"
 #include "passes/Sharding/SharedHeads.h"
 
 using namespace mlir;
@@ -21,79 +22,21 @@ namespace zc {
 #define GEN_PASS_DEF_PROPAGATESHARDINGPASS
 #include "passes/Sharding/Passes.h.inc"
 
-namespace {
-
-/// One program.
-class Propagation {
-public:
-  Propagation(func::FuncOp program, SymbolTable &symbols, dist::MeshAttr mesh,
-              bool checksTerms)
-      : program(program), block(program.getBody().front()), symbols(symbols),
-        mesh(mesh), checksTerms(checksTerms) {}
-
-  /// Fails, with a diagnostic, where a check does.
-  LogicalResult run() {
-    repeatHeadsAgain(program);
-    separateCheapValues(block);
-    readArguments();
-    reduceSumsOnce();
-    reduceGradientsOnce();
+LogicalResult Propagation::run() {
+  repeatHeadsAgain(program);
+  separateCheapValues(block);
+  readArguments();
+  reduceSumsOnce();
+  reduceGradientsOnce();
+  bothWays();
+  // Users may want a reduced value in parts; then their own results change.
+  // It ends: each time some reshard is divided along more axes than before
+  // (refines()), and there are only those of the mesh.
+  while (settleReshards())
     bothWays();
-    // Users may want a reduced value in parts; then their own results change.
-    for (unsigned round = 0; settleReshards() && round < kMaxRounds; ++round)
-      bothWays();
-    write();
-    return success(!isStale);
-  }
-
-private:
-  static constexpr unsigned kMaxRounds = 8;
-
-  void reduceSumsOnce();
-  void reduceGradientsOnce();
-  dist::ReshardOp reduceOnce(Value value, StringRef traffic);
-  void readArguments();
-  void forwards();
-  void forward(Operation *op);
-  std::optional<StringRef> reducedHere(Operation *op, Value result);
-  Operation *replaceByFinerOps(Operation *op);
-  Operation *makeTerms(Operation *op);
-  bool dividesWholeBatch(ArrayRef<Layout> operands,
-                         ArrayRef<SmallVector<int>> operandDims);
-  Operation *decompose(Operation *op, ArrayRef<Layout> operands,
-                       ArrayRef<Layout> results);
-  void bothWays();
-  bool backward(Operation *op);
-  bool settleReshards();
-  std::optional<Layout> findDemand(Value value, bool mayDiffer);
-  Layout returnedLayout(unsigned index);
-  Layout stateLayout(Attribute symbol, Type type);
-  OpLayouts plan(Operation *op, ArrayRef<Layout> hints);
-  OpLayouts planCollective(Operation *op);
-  void write();
-
-  bool isFree(Value value) const {
-    return isZero(value) || openAccumulators.contains(value);
-  }
-
-  func::FuncOp program;
-  Block &block;
-  SymbolTable &symbols;
-  dist::MeshAttr mesh;
-  DenseMap<Value, Layout> layouts;
-  Axes batchAxes;       // those that divide samples, of every input
-  Axes tokenAxes;       // those that divide tokens
-  Axes outputBatchAxes; // the first input's: an output's samples are divided so
-  DenseMap<Operation *, OpLayouts> plans;
-  DenseMap<Operation *, Layout> settled; // of reshards
-  /// Accumulators whose division follows from what is added to them.
-  DenseSet<Value> openAccumulators;
-  DenseSet<Value> gradientTerms; // as the program was when last seen forwards
-  const bool checksTerms;        // against terms that are found anew
-  bool isStale = false;          // they were others
-};
-
-} // namespace
+  write();
+  return success(!isStale);
+}
 
 dist::ReshardOp Propagation::reduceOnce(Value value, StringRef traffic) {
   OpBuilder builder(program.getContext());
@@ -138,13 +81,27 @@ void Propagation::reduceGradientsOnce() {
   }
 }
 
+StateOp Propagation::findState(Attribute symbol) {
+  return symbols.lookup<StateOp>(cast<FlatSymbolRefAttr>(symbol).getValue());
+}
+
 Layout Propagation::stateLayout(Attribute symbol, Type type) {
-  auto state =
-      symbols.lookup<StateOp>(cast<FlatSymbolRefAttr>(symbol).getValue());
+  StateOp state = findState(symbol);
   auto sharding =
       state ? state->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr)
             : dist::ShardingAttr();
   return sharding ? Layout::from(sharding, mesh) : Layout::replicated(type);
+}
+
+/// Takes from an argument which axes divide samples.
+void Propagation::readBatch(unsigned index, const Layout &layout) {
+  auto dim = program.getArgAttrOfType<IntegerAttr>(index, kBatchDimAttr);
+  if (!dim)
+    return;
+  const Axes &axes = layout.dims[dim.getInt()];
+  llvm::append_range(batchAxes, axes);
+  if (outputBatchAxes.empty())
+    outputBatchAxes = axes;
 }
 
 void Propagation::readArguments() {
@@ -157,19 +114,12 @@ void Propagation::readArguments() {
     unsigned index = argument.getArgNumber();
     Layout &layout = layouts[argument];
     layout = layoutOf(argument, mesh);
-    if (auto dim =
-            program.getArgAttrOfType<IntegerAttr>(index, kBatchDimAttr)) {
-      const Axes &axes = layout.dims[dim.getInt()];
-      llvm::append_range(batchAxes, axes);
-      if (outputBatchAxes.empty())
-        outputBatchAxes = axes;
-    }
+    readBatch(index, layout);
     Attribute symbol = program.getArgAttr(index, kStateAttr);
     if (!symbol)
       continue;
     layout = stateLayout(symbol, argument.getType());
-    auto state =
-        symbols.lookup<StateOp>(cast<FlatSymbolRefAttr>(symbol).getValue());
+    StateOp state = findState(symbol);
     if (state && state.getKind() == kAccumulator &&
         !state->hasAttr(dist::kShardingAttr))
       openAccumulators.insert(argument);
@@ -204,12 +154,8 @@ Operation *Propagation::replaceByFinerOps(Operation *op) {
   return decompose(op, actual, {});
 }
 
-/// A unit's gradients are sums over the samples' axes but for some that every
-/// rank computed whole. These become terms too, so that the unit is reduced as
-/// one. Returns the first new op, or null.
-Operation *Propagation::makeTerms(Operation *op) {
-  if (!op->hasAttr(kStagingAttr))
-    return nullptr;
+/// The samples' axes along which some operand is still to be reduced.
+Axes Propagation::findOpenAxes(Operation *op) {
   auto isOpen = [&](int axis) {
     return llvm::any_of(op->getOperands(), [&](Value operand) {
       return layouts.at(operand).isUnreduced(axis);
@@ -219,10 +165,26 @@ Operation *Propagation::makeTerms(Operation *op) {
   for (int axis = 0; axis < static_cast<int>(mesh.getNumAxes()); ++axis)
     if (llvm::is_contained(batchAxes, axis) && isOpen(axis))
       axes.push_back(axis);
+  return axes;
+}
+
+/// The marks of a unit's gradient that its terms have, too.
+static SmallVector<NamedAttribute> listMarks(Operation *op) {
   SmallVector<NamedAttribute> marks;
   for (StringRef name : {StringRef(kStagingAttr), StringRef(kLateAttr)})
     if (Attribute mark = op->getAttr(name))
       marks.emplace_back(StringAttr::get(op->getContext(), name), mark);
+  return marks;
+}
+
+/// A unit's gradients are sums over the samples' axes but for some that every
+/// rank computed whole. These become terms too, so that the unit is reduced as
+/// one. Returns the first new op, or null.
+Operation *Propagation::makeTerms(Operation *op) {
+  if (!op->hasAttr(kStagingAttr))
+    return nullptr;
+  const Axes axes = findOpenAxes(op);
+  const SmallVector<NamedAttribute> marks = listMarks(op);
   OpBuilder builder(op);
   Operation *before = op->getPrevNode();
   bool any = false;
@@ -254,12 +216,10 @@ bool Propagation::dividesWholeBatch(ArrayRef<Layout> operands,
   return false;
 }
 
-/// Replaces an op by finer ones whose operands, and results where given, are
-/// divided; returns the first, or null where there are none.
-Operation *Propagation::decompose(Operation *op, ArrayRef<Layout> operands,
-                                  ArrayRef<Layout> results) {
-  auto shardable = cast<ShardableOpInterface>(op);
-  ShardingRule rule = shardable.getFinerRule();
+/// In how many parts each factor of a rule is divided by these layouts.
+SmallVector<int64_t> Propagation::countFactorParts(const ShardingRule &rule,
+                                                   ArrayRef<Layout> operands,
+                                                   ArrayRef<Layout> results) {
   SmallVector<int64_t> parts(rule.factors.size(), 1);
   auto count = [&](const Layout &layout, ArrayRef<int> dims) {
     for (auto [axes, factor] : llvm::zip(layout.dims, dims))
@@ -271,6 +231,16 @@ Operation *Propagation::decompose(Operation *op, ArrayRef<Layout> operands,
     count(layout, dims);
   for (auto [layout, dims] : llvm::zip(results, rule.resultDims))
     count(layout, dims);
+  return parts;
+}
+
+/// Replaces an op by finer ones whose operands, and results where given, are
+/// divided; returns the first, or null where there are none.
+Operation *Propagation::decompose(Operation *op, ArrayRef<Layout> operands,
+                                  ArrayRef<Layout> results) {
+  auto shardable = cast<ShardableOpInterface>(op);
+  const SmallVector<int64_t> parts =
+      countFactorParts(shardable.getFinerRule(), operands, results);
   OpBuilder builder(op);
   Operation *before = op->getPrevNode();
   auto whole = shardable.getShardingRule().operandDims;
@@ -302,27 +272,33 @@ OpLayouts Propagation::planCollective(Operation *op) {
           {Layout::from(collective.applyTo(asked, error), mesh)}};
 }
 
+/// How a reshard divides its result: as told, as its users want it, or else as
+/// its operand is divided.
+Layout Propagation::chooseLayout(dist::ReshardOp reshard) {
+  if (auto fixed =
+          reshard->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr))
+    return Layout::from(fixed, mesh);
+  if (auto found = settled.find(reshard); found != settled.end())
+    return found->second;
+  Layout layout = layouts.at(reshard.getInput());
+  layout.unreduced.clear();
+  if (reshard->hasAttr(kGradientsAttr)) // of a table of tokens' places
+    for (Axes &axes : layout.dims)
+      llvm::erase_if(
+          axes, [&](int axis) { return llvm::is_contained(tokenAxes, axis); });
+  return layout;
+}
+
 void Propagation::forward(Operation *op) {
+  OpLayouts &mine = plans[op];
   if (auto reshard = dyn_cast<dist::ReshardOp>(op)) {
-    OpLayouts &mine = plans[op];
-    Layout input = layouts.at(reshard.getInput()), layout = input;
-    layout.unreduced.clear();
-    if (op->hasAttr(kGradientsAttr)) // of a table of tokens' places
-      for (Axes &axes : layout.dims)
-        llvm::erase_if(axes, [&](int axis) {
-          return llvm::is_contained(tokenAxes, axis);
-        });
-    if (auto found = settled.find(op); found != settled.end())
-      layout = found->second;
-    if (auto fixed = op->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr))
-      layout = Layout::from(fixed, mesh);
+    const Layout layout = chooseLayout(reshard);
     mine.results = {layout};
-    mine.operands = {beforeReducing(input, layout)};
-    layouts[reshard] = layout;
-    return;
+    mine.operands = {beforeReducing(layouts.at(reshard.getInput()), layout)};
+  } else {
+    mine = isa<dist::CollectiveOpInterface>(op) ? planCollective(op)
+                                                : plan(op, {});
   }
-  OpLayouts &mine = plans[op] =
-      isa<dist::CollectiveOpInterface>(op) ? planCollective(op) : plan(op, {});
   for (auto [result, layout] : llvm::zip(op->getResults(), mine.results))
     layouts[result] = layout;
 }
@@ -381,172 +357,6 @@ void Propagation::forwards() {
         next = reduceOnce(result, *traffic);
     op = next;
   }
-}
-
-//===----------------------------------------------------------------------===//
-// Backwards
-//===----------------------------------------------------------------------===//
-
-/// How result `index` of the program is to be divided.
-Layout Propagation::returnedLayout(unsigned index) {
-  Value value = block.getTerminator()->getOperand(index);
-  if (Attribute symbol = program.getResultAttr(index, kStateAttr))
-    return stateLayout(symbol, value.getType());
-  Layout whole = Layout::replicated(value.getType());
-  if (auto sharding = program.getResultAttrOfType<dist::ShardingAttr>(
-          index, dist::kShardingAttr))
-    whole = Layout::from(sharding, mesh);
-  auto dim = program.getResultAttrOfType<IntegerAttr>(index, kBatchDimAttr);
-  if (dim)
-    whole.dims[dim.getInt()] = outputBatchAxes;
-  if (auto tokens =
-          program.getResultAttrOfType<IntegerAttr>(index, kTokenDimAttr))
-    whole.dims[tokens.getInt()] = tokenAxes; // of a message
-  return whole;
-}
-
-/// The layout in which all users want a value; none if nobody uses it or they
-/// differ. With `mayDiffer`, the finest of those that they want.
-std::optional<Layout> Propagation::findDemand(Value value, bool mayDiffer) {
-  std::optional<Layout> demand;
-  auto numParts = [&](const Layout &layout) {
-    int64_t parts = 1;
-    for (const Axes &axes : layout.dims)
-      parts *= groupSize(axes, mesh);
-    return parts;
-  };
-  for (OpOperand &use : value.getUses()) {
-    unsigned index = use.getOperandNumber();
-    Layout wanted = use.getOwner() == block.getTerminator()
-                        ? returnedLayout(index)
-                        : plans.at(use.getOwner()).operands[index];
-    if (!demand || (mayDiffer && numParts(wanted) > numParts(*demand)))
-      demand = wanted;
-    else if (!mayDiffer && *demand != wanted)
-      return std::nullopt;
-  }
-  return demand;
-}
-
-/// Whether `to` divides further what `from` divides.
-static bool refines(const Layout &to, const Layout &from) {
-  for (auto [fine, coarse] : llvm::zip(to.dims, from.dims))
-    if (fine.size() < coarse.size() ||
-        ArrayRef(fine).take_front(coarse.size()) != ArrayRef(coarse))
-      return false;
-  return to.unreduced == from.unreduced && to != from;
-}
-
-/// Divides an op as its users want it; whether finer ops took its place.
-bool Propagation::backward(Operation *op) {
-  if (!isa<ShardableOpInterface>(op))
-    return false;
-  SmallVector<Layout> hints;
-  bool any = false;
-  for (Value result : op->getResults()) {
-    std::optional<Layout> demand = findDemand(result, /*mayDiffer=*/false);
-    Layout &mine = layouts.at(result);
-    if (demand && isZero(result) && !demand->unreduced.empty()) {
-      plans.at(op).results[0] = mine = *demand;
-      return false;
-    }
-    bool useful = demand && refines(*demand, mine);
-    hints.push_back(useful ? *demand : mine);
-    any |= useful;
-  }
-  if (!any)
-    return false;
-  OpLayouts finer = plan(op, hints);
-  if (ArrayRef(finer.results) != ArrayRef(hints))
-    return decompose(op, finer.operands, hints) != nullptr;
-  for (auto [result, layout] : llvm::zip(op->getResults(), finer.results))
-    layouts[result] = layout;
-  plans[op] = std::move(finer);
-  return false;
-}
-
-/// Both ways, again while ops are replaced by finer ones.
-void Propagation::bothWays() {
-  bool replaced = true;
-  while (replaced) {
-    forwards();
-    replaced = false;
-    for (Operation &op : llvm::reverse(block.without_terminator()))
-      if ((replaced = backward(&op)))
-        break;
-  }
-}
-
-/// Takes from the users how reduced values are to be divided; whether that
-/// changed anything.
-bool Propagation::settleReshards() {
-  bool changed = false;
-  for (auto reshard : block.getOps<dist::ReshardOp>()) {
-    std::optional<Layout> demand = findDemand(reshard, /*mayDiffer=*/true);
-    if (!demand || !demand->unreduced.empty() ||
-        reshard->hasAttr(dist::kShardingAttr) ||
-        !refines(*demand, layouts.at(reshard.getResult())))
-      continue;
-    settled[reshard] = *demand;
-    changed = true;
-  }
-  return changed;
-}
-
-//===----------------------------------------------------------------------===//
-// The result
-//===----------------------------------------------------------------------===//
-
-static DictionaryAttr withSharding(DictionaryAttr attributes,
-                                   dist::ShardingAttr sharding) {
-  NamedAttrList list(attributes);
-  list.set(dist::kShardingAttr, sharding);
-  return list.getDictionary(sharding.getContext());
-}
-
-void Propagation::write() {
-  // Accumulators hold what is added to them.
-  for (unsigned index = 0; index < program.getNumResults(); ++index) {
-    Attribute symbol = program.getResultAttr(index, kStateAttr);
-    auto state = symbol ? symbols.lookup<StateOp>(
-                              cast<FlatSymbolRefAttr>(symbol).getValue())
-                        : StateOp();
-    if (!state || state.getKind() != kAccumulator ||
-        state->hasAttr(dist::kShardingAttr))
-      continue;
-    Value value = block.getTerminator()->getOperand(index);
-    state->setAttr(dist::kShardingAttr, layouts.at(value).toAttr(mesh));
-  }
-  // All at once: each write of one makes a new list of all.
-  SmallVector<DictionaryAttr> ofArguments, ofResults;
-  for (BlockArgument argument : block.getArguments()) {
-    if (openAccumulators.contains(argument))
-      layouts[argument] =
-          stateLayout(program.getArgAttr(argument.getArgNumber(), kStateAttr),
-                      argument.getType());
-    ofArguments.push_back(
-        withSharding(program.getArgAttrDict(argument.getArgNumber()),
-                     layouts.at(argument).toAttr(mesh)));
-  }
-  program.setAllArgAttrs(ofArguments);
-  for (Operation &op : block.without_terminator()) {
-    OpLayouts &mine = plans.at(&op);
-    op.setAttr(dist::kOperandsAttr, toArrayAttr(mine.operands, mesh));
-    op.setAttr(dist::kResultsAttr, toArrayAttr(mine.results, mesh));
-    // Where one is reduced before its end, it is sent as a gradient too.
-    if (llvm::any_of(op.getResults(),
-                     [&](Value result) {
-                       return gradientTerms.contains(result) &&
-                              !layouts.at(result).unreduced.empty();
-                     }) &&
-        !op.hasAttr(dist::kTrafficAttr))
-      op.setAttr(dist::kTrafficAttr,
-                 StringAttr::get(op.getContext(), dist::kGradients));
-  }
-  for (unsigned index = 0; index < program.getNumResults(); ++index)
-    ofResults.push_back(withSharding(program.getResultAttrDict(index),
-                                     returnedLayout(index).toAttr(mesh)));
-  program.setAllResultAttrs(ofResults);
 }
 
 namespace {

@@ -94,15 +94,18 @@ SmallVector<int64_t> Target::devicesOf(Operation *collective) const {
   return devicesOf(axes, holders ? holders.asArrayRef() : ArrayRef<int64_t>());
 }
 
+/// The link that joins devices, which ascend.
+static const LinkRates &linkAmong(ArrayRef<MachineLink> links,
+                                  ArrayRef<int64_t> devices) {
+  return links[findLevel(links, devices.front(), devices.back())].rates;
+}
+
 LinkRates Target::linkOf(ArrayRef<StringRef> axes) const {
-  const SmallVector<int64_t> devices = devicesOf(axes);
-  return links()[findLevel(links(), devices.front(), devices.back())].rates;
+  return linkAmong(links(), devicesOf(axes));
 }
 
 double Target::collectiveSeconds(Operation *op) const {
-  const SmallVector<int64_t> devices = devicesOf(op);
-  const LinkRates &link =
-      links()[findLevel(links(), devices.front(), devices.back())].rates;
+  const LinkRates &link = linkAmong(links(), devicesOf(op));
   auto sizeOf = [](Value each) {
     return sched::getByteSize(cast<ShapedType>(each.getType()));
   };

@@ -197,6 +197,26 @@ class Compilations(ZcTest):
                 self.assertEqual(made["step_s"], winner["step_s"])
                 self.assertEqual(made["memory"]["peak"], winner["memory"])
 
+    def test_table_says_what_compile_needs(self):
+        gpu = self.describe("gpus", 1e-4, 1e8, target="cuda")
+        gpt = Fixture("gpt")
+        given = [*gpt.compile_options("adamw"), "--mesh", "dp=2"]
+        for flag, expected in ((), "--target cuda"), (
+                ("--for-cluster",), f"--cluster {gpu}"):
+            with self.subTest(flag=flag):
+                table = ["plan", gpt.model, *given, *flag, "--table",
+                         "--cluster", gpu]
+                rows = json.loads(self.zc(*table, "--json"))["table"]
+                self.assertEqual([row["compile_options"] for row in rows],
+                                 [f"--zero {i} {expected}" for i in range(4)])
+                self.assertIn(f"its --zero and {expected})", self.zc(*table))
+        artifact = self.folder / "a.zca"
+        self.zc("compile", gpt.model, *given,
+                *rows[2]["compile_options"].split(), "--cubins", "none", "-o",
+                artifact)
+        made, _ = self.plan(artifact, "--cluster", gpu)
+        self.assertEqual(made["memory"]["peak"], rows[2]["training_memory"])
+
     def test_ranks_of_a_compilation_have_no_placement(self):
         gpt = Fixture("gpt")
         self.fails(2, ["--for-cluster: ranks stand as they are numbered"],

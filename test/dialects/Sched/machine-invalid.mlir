@@ -48,6 +48,16 @@ module attributes {sched.target = #sched.target<device = "cpu", machine = #machi
 
 // -----
 
+// expected-error @below {{expected ways ring, tree, doubling, rabenseifner, hierarchical, found 'star'}}
+#machine = #sched.machine<name = "nodes", flops = 2.0e13, bytes = 1.0e12, copy = 1.0e10, launch = 1.0e-6,
+    links = [#sched.link<ranks = 4, seconds = 1.0e-6, bytes = 1.0e11>,
+             #sched.link<ranks = 64, seconds = 1.0e-5, bytes = 1.0e9>],
+    ways = ["ring", "star"], axes = ["dp", "tp"], sizes = [4, 2]>
+module attributes {sched.target = #sched.target<device = "cpu", machine = #machine>} {
+}
+
+// -----
+
 // expected-error @below {{expected a size for each axis, found array<i64: 4>}}
 #machine = #sched.machine<name = "nodes", flops = 2.0e13, bytes = 1.0e12, copy = 1.0e10, launch = 1.0e-6,
     links = [#sched.link<ranks = 4, seconds = 1.0e-6, bytes = 1.0e11>,

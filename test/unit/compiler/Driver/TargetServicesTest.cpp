@@ -6,6 +6,7 @@
 #include "dialects/Dist/DistDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
+#include "runtime/Simulate/Cluster.h"
 #include "gtest/gtest.h"
 
 using namespace mlir;
@@ -83,6 +84,17 @@ TEST_F(TargetServicesTest, TheQuickestWayIsTaken) {
   EXPECT_NE(ring, tree);
   EXPECT_EQ(time("all_reduce", axes, kWhole, R"(["ring", "tree"])"),
             std::min(ring, tree));
+}
+
+/// The dialect verifies names, which are the simulator's.
+TEST_F(TargetServicesTest, EveryWayOfTheSimulatorIsOneOfTheDialect) {
+  for (CollectiveWay way :
+       {CollectiveWay::Ring, CollectiveWay::Tree, CollectiveWay::Doubling,
+        CollectiveWay::Rabenseifner, CollectiveWay::Hierarchical})
+    EXPECT_GT(time("all_reduce", R"(axes = ["dp"])", kWhole,
+                   R"([")" + std::string(nameOf(way)) + R"("])"),
+              0)
+        << nameOf(way);
 }
 
 TEST_F(TargetServicesTest, AModulesAlgorithmCounts) {
