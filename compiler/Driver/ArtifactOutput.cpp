@@ -16,6 +16,7 @@
 #include "passes/Codegen/Passes.h"
 #include "passes/Target/Devices.h"
 #include "runtime/Base/File.h"
+#include "runtime/Plan/Axes.h"
 #include "runtime/Plan/Order/Versions.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -93,7 +94,8 @@ static void addMemorySettings(const CompileOptions &options,
     if (options.gradientSums != "scattered")
       settings.push_back({"gradient-sums", options.gradientSums});
   }
-  if (options.getAxisSize("pp") > 1 || isWithoutFlush(options.schedule)) {
+  if (options.getAxisSize(axes::kRole) > 1 ||
+      isWithoutFlush(options.schedule)) {
     settings.push_back({"schedule", options.schedule});
     if (options.stageReplicas != "off")
       settings.push_back({"stage-replicas", options.stageReplicas});

@@ -12,6 +12,7 @@
 #include "runtime/Base/InputFiles.h"
 #include "runtime/Base/LeftOvers.h"
 
+#include "runtime/Plan/Axes.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include <chrono>
@@ -76,7 +77,7 @@ public:
   ProofStart(Phases &phases, const CompileOptions &options)
       : phases(phases), options(options),
         forward(keepForProof(phases, options)) {
-    if (options.getAxisSize("tp") == 1)
+    if (options.getAxisSize(axes::kTensor) == 1)
       start();
   }
 

@@ -16,6 +16,7 @@
 #include "passes/Proof/Passes.h"
 #include "passes/Target/Devices.h"
 #include "runtime/Base/File.h"
+#include "runtime/Plan/Axes.h"
 #include "runtime/Plan/Order/Versions.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -53,7 +54,7 @@ static std::vector<MeshAxis> shrinkMesh(std::vector<MeshAxis> mesh) {
   while (count() > kMostRanks) {
     MeshAxis *largest = nullptr;
     for (MeshAxis &axis : mesh)
-      if (axis.name != "pp" && axis.size > 2 &&
+      if (axis.name != axes::kRole && axis.size > 2 &&
           (!largest || axis.size > largest->size))
         largest = &axis;
     if (!largest)
@@ -79,11 +80,11 @@ std::vector<std::string> zc::listDivisions(ModuleOp module) {
     std::string dims;
     bool isDivided = false;
     for (ArrayAttr axes : sharding.getDims()) {
-      const bool byTp =
-          llvm::any_of(axes.getAsRange<StringAttr>(),
-                       [](StringAttr axis) { return axis.getValue() == "tp"; });
+      const bool byTp = llvm::is_contained(axes.getAsValueRange<StringAttr>(),
+                                           StringRef(axes::kTensor));
       isDivided |= byTp;
-      dims += (dims.empty() ? "" : ",") + std::string(byTp ? "tp" : "-");
+      dims += dims.empty() ? "" : ",";
+      dims += byTp ? axes::kTensor : "-";
     }
     if (isDivided && seen.insert(state.getSymName()).second)
       divisions.push_back((state.getSymName() + "=" + dims).str());
@@ -146,19 +147,18 @@ static CompileOptions makeWhole(CompileOptions options) {
 /// The numbers that divide dims: the size of each axis, and the products of all
 /// that together divide samples or ZeRO's units.
 static std::vector<int64_t> listDivisors(const CompileOptions &options) {
+  auto size = [&](const char *axis) { return options.getAxisSize(axis); };
   const int64_t samples = countSampleShares(options);
+  const int64_t tensors = size(axes::kTensor), tokens = size(axes::kToken);
   std::vector<int64_t> divisors;
-  for (int64_t each :
-       {samples, options.getAxisSize("tp"), options.getAxisSize("sp"),
-        options.getAxisSize("ep"), options.getAxisSize("dp"),
-        samples * options.getAxisSize("sp"), 2 * options.getAxisSize("sp")})
+  for (int64_t each : {samples, tensors, tokens, size(axes::kExpert),
+                       size(axes::kSample), samples * tokens, 2 * tokens})
     if (each > 1 && !llvm::is_contained(divisors, each))
       divisors.push_back(each);
-  if (options.precision == "fp8") // products of other sizes are not rounded
+  // Products of other sizes are not rounded; a rank has whole blocks.
+  if (options.precision == "fp8")
     divisors.push_back(getFloat8Divisor(options) *
-                       (options.float8Scaling == "block"
-                            ? options.getAxisSize("tp") // whole blocks a rank
-                            : 1));
+                       (options.float8Scaling == "block" ? tensors : 1));
   return divisors;
 }
 
@@ -428,7 +428,7 @@ private:
   /// each stage one.
   int64_t countLayersToKeep() const {
     constexpr int64_t kLeastLayers = 2;
-    int64_t stages = divided.getAxisSize("pp");
+    int64_t stages = divided.getAxisSize(axes::kRole);
     if (stages > 1)
       if (Result<PipelineSchedule> chosen = chooseSchedule(divided);
           chosen.ok())
@@ -515,7 +515,7 @@ private:
         continue;
       auto sharding =
           state->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);
-      for (StringRef axis : {"dp", "ep"})
+      for (StringRef axis : {axes::kSample, axes::kExpert})
         if (int at = mesh.findAxis(axis); at >= 0 && mesh.getSizes()[at] > 1)
           areAll &= sharding &&
                     llvm::any_of(sharding.getUnreduced(), [&](StringAttr each) {

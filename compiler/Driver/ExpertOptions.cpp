@@ -4,6 +4,7 @@
 #include "dialects/Train/ExpertOps.h"
 #include "dialects/Train/OwnRooms.h"
 #include "passes/Autodiff/Optimizers/Optimizers.h"
+#include "runtime/Plan/Axes.h"
 
 #include <cmath>
 
@@ -62,15 +63,15 @@ bool zc::hasOwnRooms(mlir::ModuleOp module) {
 }
 
 DispatchExpertsPassOptions zc::getExpertOptions(const CompileOptions &options) {
-  const bool isDivided = options.getAxisSize("ep") > 1;
+  const bool isDivided = options.getAxisSize(axes::kExpert) > 1;
   DispatchExpertsPassOptions dispatch;
   dispatch.ownRooms = !isDivided && options.moeCapacity == "none";
   dispatch.capacity = getCapacity(options);
   dispatch.groupTokens = getGroupTokens(options);
   if (isDivided) {
-    dispatch.axis = "ep";
+    dispatch.axis = axes::kExpert;
     dispatch.packParameters = !getOptimizer(options.optimizer).looksAtRows;
-    dispatch.ranks = options.getAxisSize("ep");
+    dispatch.ranks = options.getAxisSize(axes::kExpert);
   }
   return dispatch;
 }

@@ -6,6 +6,7 @@
 #include "passes/Analysis/ProgramParts.h"
 #include "passes/Analysis/Roles.h"
 #include "passes/Pipeline/Passes.h"
+#include "runtime/Plan/Axes.h"
 #include "runtime/Plan/Order/Versions.h"
 
 using namespace mlir;
@@ -83,7 +84,7 @@ LogicalResult Phases::fitGathers() {
 std::string Phases::chooseSequenceParallel() {
   if (options.sequenceParallel != "auto")
     return options.sequenceParallel;
-  if (options.memoryBudget <= 0 || options.getAxisSize("tp") == 1)
+  if (options.memoryBudget <= 0 || options.getAxisSize(axes::kTensor) == 1)
     return "off";
   ScopedTime time(times, "try without divided residuals");
   for (const char *mode : {"off", "on=kept"})
@@ -107,7 +108,7 @@ bool Phases::fitsWithoutRecomputing(const std::string &sequenceParallel) {
   if (failed(phases.divide()) || failed(phases.schedule()))
     return false;
   std::vector<Peak> peaks;
-  if (options.getAxisSize("pp") == 1)
+  if (options.getAxisSize(axes::kRole) == 1)
     peaks.push_back(readPeak(*phases.module));
   else if (failed(phases.measureRoles(peaks)))
     return false;

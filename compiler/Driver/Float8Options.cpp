@@ -5,6 +5,7 @@
 #include "dialects/Train/Float8Ops.h"
 #include "passes/Precision/Float8Step.h"
 
+#include "runtime/Plan/Axes.h"
 #include "llvm/ADT/StringRef.h"
 
 using namespace zc;
@@ -73,7 +74,7 @@ zc::getFloat8Options(const CompileOptions &options) {
   if (scaling.kind == "block") { // ranks have whole ones
     float8.apply.rowDivisor = float8.apply.divisor *
                               countSampleShares(options) *
-                              options.getAxisSize("sp");
+                              options.getAxisSize(axes::kToken);
     float8.apply.dividesParts = true;
   }
   float8.round.scaling = scaling.kind;

@@ -1,8 +1,10 @@
 #include "compiler/Driver/MeshOptions.h"
 #include "compiler/Driver/Commands.h"
+#include "dialects/Dist/Axes.h"
 #include "passes/Autodiff/Optimizers/Optimizers.h"
 #include "passes/Target/Devices.h"
 
+#include "runtime/Plan/Axes.h"
 #include "runtime/Plan/Order/Versions.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -11,9 +13,24 @@
 using namespace zc;
 
 // From the axis whose neighbours are furthest apart to that whose are nearest.
-static constexpr const char *kAxes[] = {"pp", "dp", "ep", "sp", "tp"};
+static constexpr const char *kAxes[] = {
+    axes::kRole, axes::kSample, axes::kExpert, axes::kToken, axes::kTensor};
 // Those that passes divide something over, and what to write for them.
-static constexpr const char *kBuiltAxes[] = {"pp", "dp", "ep", "sp", "tp"};
+static constexpr const char *kBuiltAxes[] = {
+    axes::kRole, axes::kSample, axes::kExpert, axes::kToken, axes::kTensor};
+static constexpr bool isSame(llvm::StringLiteral name, std::string_view other) {
+  return std::string_view(name.data(), name.size()) == other;
+}
+
+// The runtime's names are those of passes.
+static_assert(isSame(dist::kRoleAxis, axes::kRole) &&
+              isSame(dist::kSampleAxis, axes::kSample) &&
+              isSame(dist::kOuterSampleAxis, axes::kOuterSample) &&
+              isSame(dist::kInnerSampleAxis, axes::kInnerSample) &&
+              isSame(dist::kExpertAxis, axes::kExpert) &&
+              isSame(dist::kTokenAxis, axes::kToken) &&
+              isSame(dist::kTensorAxis, axes::kTensor));
+
 static constexpr const char *kOffered = "pp, dp, ep, sp and tp";
 
 static constexpr int64_t kMostRanks = 1 << 20;
@@ -205,7 +222,7 @@ std::string zc::checkMeshTogether(const CompileOptions &options) {
       !getOptimizer(options.optimizer).isElementwise)
     return "--unit belongs to optimizers of elements; " + options.optimizer +
            " looks at rows and columns, so every parameter is a unit";
-  int64_t ranks = options.getAxisSize("dp");
+  int64_t ranks = options.getAxisSize(axes::kSample);
   if (options.zeroGroup > 0 && ranks % options.zeroGroup != 0)
     return "--zero-group " + std::to_string(options.zeroGroup) +
            " does not divide the " + std::to_string(ranks) + " ranks of dp";
@@ -214,7 +231,8 @@ std::string zc::checkMeshTogether(const CompileOptions &options) {
 
 // Whether dp falls in groups.
 static bool hasGroups(const CompileOptions &options) {
-  return options.zeroGroup > 0 && options.zeroGroup < options.getAxisSize("dp");
+  return options.zeroGroup > 0 &&
+         options.zeroGroup < options.getAxisSize(axes::kSample);
 }
 
 int64_t zc::getBucketBytes(const CompileOptions &options) {
@@ -223,11 +241,13 @@ int64_t zc::getBucketBytes(const CompileOptions &options) {
 }
 
 int64_t zc::countSampleShares(const CompileOptions &options) {
-  return options.getAxisSize("dp") * options.getAxisSize("ep");
+  return options.getAxisSize(axes::kSample) *
+         options.getAxisSize(axes::kExpert);
 }
 
 std::vector<std::string> zc::getZeroAxes(const CompileOptions &options) {
-  return {hasGroups(options) ? "dp_inner" : "dp", "ep", "sp"};
+  return {hasGroups(options) ? axes::kInnerSample : axes::kSample,
+          axes::kExpert, axes::kToken};
 }
 
 void zc::addMeshOptions(CLI::App &command, CompileOptions &options,
@@ -279,9 +299,9 @@ std::vector<MeshAxis> zc::parseMesh(const std::string &text) {
 std::vector<MeshAxis> zc::getProgramAxes(const CompileOptions &options) {
   std::vector<MeshAxis> axes;
   for (const MeshAxis &axis : options.mesh)
-    if (axis.name == "dp" && hasGroups(options)) {
-      axes.push_back({"dp_outer", axis.size / options.zeroGroup});
-      axes.push_back({"dp_inner", options.zeroGroup});
+    if (axis.name == axes::kSample && hasGroups(options)) {
+      axes.push_back({axes::kOuterSample, axis.size / options.zeroGroup});
+      axes.push_back({axes::kInnerSample, options.zeroGroup});
     } else {
       axes.push_back(axis);
     }

@@ -1,6 +1,7 @@
 #include "compiler/Driver/NoFlushOptions.h"
 
 #include "compiler/Driver/Float8Options.h"
+#include "runtime/Plan/Axes.h"
 #include "runtime/Plan/Order/Versions.h"
 
 #include <algorithm>
@@ -39,7 +40,7 @@ std::string zc::checkWithoutFlush(const CompileOptions &options) {
     return "--vertical-sync belongs to --schedule stash";
   if (!isWithoutFlush(options.schedule))
     return "";
-  const int64_t roles = options.getAxisSize("pp");
+  const int64_t roles = options.getAxisSize(axes::kRole);
   if (options.mode != "train")
     return "--schedule belongs to --mode train";
   if (options.loss == "none")
@@ -87,11 +88,11 @@ static int64_t countStages(llvm::StringRef rules) {
 MarkDelaysPassOptions zc::getDelayOptions(const CompileOptions &options,
                                           llvm::StringRef stageRules) {
   MarkDelaysPassOptions delays;
-  delays.oneRole = options.getAxisSize("pp") == 1;
+  delays.oneRole = options.getAxisSize(axes::kRole) == 1;
   DelayRule rule;
   rule.schedule = options.schedule;
   rule.stages = uint32_t(delays.oneRole ? countStages(stageRules)
-                                        : options.getAxisSize("pp"));
+                                        : options.getAxisSize(axes::kRole));
   rule.microBatches = uint32_t(options.accumulate);
   rule.verticalSync = options.verticalSync;
   for (uint32_t stage = 0; stage < rule.stages; ++stage)

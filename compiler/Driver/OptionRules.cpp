@@ -6,6 +6,7 @@
 #include "passes/Memory/MarkOffload.h"
 #include "passes/Target/Devices.h"
 
+#include "runtime/Plan/Axes.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
@@ -40,7 +41,7 @@ static bool hasMomentum(const CompileOptions &options) {
 
 /// Ranks that add up gradients, or what they are made of.
 static bool addsUpOverRanks(const CompileOptions &options) {
-  return options.getNumRanks() > options.getAxisSize("pp");
+  return options.getNumRanks() > options.getAxisSize(axes::kRole);
 }
 
 static bool dividesSamples(const CompileOptions &options) {
@@ -202,22 +203,24 @@ static const Rule kOfRanks[] = {
      "and reduced together"},
     {{"--tp-rules"},
      [](const CompileOptions &options) {
-       return options.getAxisSize("tp") > 1 || options.tpRules == "auto";
+       return options.getAxisSize(axes::kTensor) > 1 ||
+              options.tpRules == "auto";
      },
      "needs a --mesh with tp"},
     {{"--partition-activations"},
      [](const CompileOptions &options) {
-       return options.getAxisSize("tp") > 1;
+       return options.getAxisSize(axes::kTensor) > 1;
      },
      "needs a --mesh with tp"},
     {{"--divide-messages"},
      [](const CompileOptions &options) {
-       return options.getAxisSize("tp") > 1 && options.getAxisSize("pp") > 1;
+       return options.getAxisSize(axes::kTensor) > 1 &&
+              options.getAxisSize(axes::kRole) > 1;
      },
      "needs a --mesh with pp and tp"},
     {{"--divide-messages"},
      [](const CompileOptions &options) {
-       return options.getAxisSize("sp") == 1;
+       return options.getAxisSize(axes::kToken) == 1;
      },
      "does not work with sp, whose ranks send each its tokens"},
     {{"--unit"},
@@ -234,13 +237,13 @@ static const Rule kOfRanks[] = {
      "belongs to --zero 3"},
     {{"--sequence-parallel"},
      [](const CompileOptions &options) {
-       return options.getAxisSize("tp") > 1 ||
+       return options.getAxisSize(axes::kTensor) > 1 ||
               options.sequenceParallel.rfind("on", 0) != 0;
      },
      "on needs a --mesh with tp"},
     {{"--sp-attention", "--token-dim"},
      [](const CompileOptions &options) {
-       return options.getAxisSize("sp") > 1 ||
+       return options.getAxisSize(axes::kToken) > 1 ||
               (options.spAttention == "auto" && options.tokenDims.empty());
      },
      "needs a --mesh with sp"},
@@ -287,9 +290,9 @@ static const Rule kOfPrecisions[] = {
      "gradients"},
     {{"--aggregation"},
      [](const CompileOptions &options) {
-       const bool isPlain = options.zero == 0 &&
-                            options.optimizer != "onebit-adam" &&
-                            options.getAxisSize("dp") == options.getNumRanks();
+       const bool isPlain =
+           options.zero == 0 && options.optimizer != "onebit-adam" &&
+           options.getAxisSize(axes::kSample) == options.getNumRanks();
        return options.aggregation == "all-reduce" ||
               (options.getNumRanks() > 1 && isPlain);
      },

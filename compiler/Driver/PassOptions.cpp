@@ -8,6 +8,7 @@
 #include "compiler/Driver/SequenceOptions.h"
 #include "compiler/Driver/TargetOptions.h"
 #include "passes/Autodiff/Optimizers/Optimizers.h"
+#include "runtime/Plan/Axes.h"
 #include "runtime/Plan/GradientEdges.h"
 #include "runtime/Plan/Order/Versions.h"
 
@@ -33,7 +34,7 @@ static BuildLossPassOptions getLossOptions(const CompileOptions &options) {
   loss.posWeight = options.posWeight;
   loss.huberDelta = options.huberDelta;
   llvm::append_range(loss.addedLosses, options.addedLosses);
-  loss.layerMetrics = options.getAxisSize("pp") > 1;
+  loss.layerMetrics = options.getAxisSize(axes::kRole) > 1;
   // Without flush no role knows of the others'.
   loss.expertMetrics = !loss.layerMetrics || !isWithoutFlush(options.schedule);
   loss.divideSums = options.precision == "fp16";
@@ -123,7 +124,7 @@ static RecomputePassOptions getMemoryOptions(const CompileOptions &options) {
       options.mode == "train" && !isWithoutFlush(options.schedule))
     memory.offload = "auto";
   memory.encodings = options.compressActivations;
-  memory.partition = options.partitionActivations ? "tp" : "";
+  memory.partition = options.partitionActivations ? axes::kTensor : "";
   return memory;
 }
 
@@ -134,13 +135,13 @@ getCompressedOptions(const CompileOptions &options) {
   compressed.beta2 = options.beta2;
   compressed.eps = options.eps;
   compressed.weightDecay = std::max(0.0, options.weightDecay.value_or(-1));
-  compressed.axes = {"dp", "ep"}; // of samples
+  compressed.axes = {axes::kSample, axes::kExpert}; // of samples
   return compressed;
 }
 
 static std::optional<ShardParametersPassOptions>
 getParameterOptions(const CompileOptions &options) {
-  if (options.getAxisSize("tp") == 1 && options.shard.empty())
+  if (options.getAxisSize(axes::kTensor) == 1 && options.shard.empty())
     return std::nullopt;
   ShardParametersPassOptions parameters;
   parameters.automatic = options.tpRules == "auto" && !options.dividesOnlyGiven;
@@ -175,9 +176,9 @@ static void setPrograms(const CompileOptions &options, PassOptions &passes) {
   passes.parameters = getParameterOptions(options);
   setPrecision(options, passes);
   passes.tokens = getTokenOptions(options);
-  passes.splitsStep = options.accumulate > 1 || options.getAxisSize("pp") > 1 ||
-                      isWithoutFlush(options.schedule) ||
-                      options.optimizer == "onebit-adam";
+  passes.splitsStep =
+      options.accumulate > 1 || options.getAxisSize(axes::kRole) > 1 ||
+      isWithoutFlush(options.schedule) || options.optimizer == "onebit-adam";
   passes.hasServer = options.aggregation == "server";
   if ((options.zero > 0 || passes.hasServer || passes.splitsStep) &&
       options.getNumRanks() > 1)
@@ -190,8 +191,9 @@ static void setPrograms(const CompileOptions &options, PassOptions &passes) {
 /// The part that divides them among ranks.
 static void setDivision(const CompileOptions &options, PassOptions &passes) {
   // The pass takes the rows of samples in chunks; sp leaves each rank fewer.
-  if (options.getAxisSize("tp") > 1 && options.getAxisSize("sp") == 1) {
-    passes.divideClasses.emplace().axis = "tp";
+  if (options.getAxisSize(axes::kTensor) > 1 &&
+      options.getAxisSize(axes::kToken) == 1) {
+    passes.divideClasses.emplace().axis = axes::kTensor;
     passes.divideClasses->sampleParts = countSampleShares(options);
   }
   passes.dividesMessages = options.divideMessages;
@@ -223,7 +225,7 @@ PassOptions zc::getPassOptions(const CompileOptions &options) {
 void zc::setStages(const CompileOptions &options,
                    const PipelineSchedule &schedule,
                    const std::string &patterns, PassOptions &passes) {
-  const bool isCut = options.getAxisSize("pp") > 1;
+  const bool isCut = options.getAxisSize(axes::kRole) > 1;
   passes.stages.reset();
   passes.delays.reset();
   if (isWithoutFlush(options.schedule))
@@ -244,7 +246,8 @@ void zc::setStages(const CompileOptions &options,
                        countInFlight(options, schedule).ofStages);
   assign.memoryBytes = options.memoryBudget;
   assign.bytesPerParameter = estimateBytesPerParameter(options);
-  assign.sampleShares = countSampleShares(options) * options.getAxisSize("sp");
+  assign.sampleShares =
+      countSampleShares(options) * options.getAxisSize(axes::kToken);
   assign.keepsCrossing = options.recompute == "layer" ||
                          options.recompute == "sqrt" ||
                          options.recompute == "full";
@@ -253,7 +256,7 @@ void zc::setStages(const CompileOptions &options,
 void zc::setRoles(const CompileOptions &options,
                   const PipelineSchedule &schedule, PassOptions &passes) {
   passes.roles.reset();
-  if (options.getAxisSize("pp") == 1)
+  if (options.getAxisSize(axes::kRole) == 1)
     return;
   SplitStagesPassOptions &split = passes.roles.emplace();
   if (options.stageReplicas != "auto") {
@@ -272,7 +275,7 @@ void zc::setResiduals(const CompileOptions &options,
                       PassOptions &passes) {
   passes.residuals.reset();
   if (!StringRef(sequenceParallel).starts_with("on") ||
-      options.getAxisSize("tp") == 1)
+      options.getAxisSize(axes::kTensor) == 1)
     return;
   DivideResidualsPassOptions &residuals = passes.residuals.emplace();
   residuals.isAsked = asksForResiduals(options);

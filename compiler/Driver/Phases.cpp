@@ -20,6 +20,7 @@
 #include "passes/Target/Target.h"
 #include "runtime/Base/Cores.h"
 #include "runtime/Base/File.h"
+#include "runtime/Plan/Axes.h"
 #include "runtime/Plan/Order/Versions.h"
 
 #include "mlir/IR/Verifier.h"
@@ -178,7 +179,7 @@ LogicalResult Phases::cutIntoRoles() {
   const bool isDealt = options.stageReplicas == "auto";
   if (isDealt && failed(chooseDealtSchedule()))
     return failure();
-  if (!options.writeStages.empty() && options.getAxisSize("pp") > 1)
+  if (!options.writeStages.empty() && options.getAxisSize(axes::kRole) > 1)
     if (Status status = writeStageFile(*module, options.writeStages);
         !status.ok())
       return emitError(UnknownLoc::get(context)) << status.message();
@@ -199,7 +200,7 @@ LogicalResult Phases::buildPrograms() {
   if (failed(exemptFromDecay(*module, options.noWeightDecay)) ||
       failed(applyGroups(*module, options.groups)) || failed(readRules(stages)))
     return failure();
-  if (options.getAxisSize("pp") > 1 && failed(makeSchedule(options)))
+  if (options.getAxisSize(axes::kRole) > 1 && failed(makeSchedule(options)))
     return failure();
   passes.loss.divideSums |= trainsHalves(*module);
   if (passes.experts->ownRooms && !hasOwnRooms(*module))
@@ -269,7 +270,7 @@ LogicalResult Phases::schedule() {
     for (ModuleOp role : getRoles(*module))
       keepGathered(role, askedReshardEvery(options));
   if (options.memoryBudget <= 0 ||
-      (options.getAxisSize("pp") == 1 && !triesGathers)) {
+      (options.getAxisSize(axes::kRole) == 1 && !triesGathers)) {
     if (failed(run("sched", [&](OpPassManager &manager) {
           addFused(manager, passes);
           addSched(manager, passes);
@@ -282,7 +283,7 @@ LogicalResult Phases::schedule() {
   if (failed(run("sched",
                  [&](OpPassManager &manager) { addFused(manager, passes); })))
     return failure();
-  return options.getAxisSize("pp") == 1 ? fitGathers() : fitRoles();
+  return options.getAxisSize(axes::kRole) == 1 ? fitGathers() : fitRoles();
 }
 
 /// The modules of functions that a role's kernels were lowered to.

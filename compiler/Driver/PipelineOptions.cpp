@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Autodiff/Optimizers/Optimizers.h"
 #include "runtime/Base/File.h"
+#include "runtime/Plan/Axes.h"
 #include "runtime/Plan/Order/Versions.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -45,7 +46,7 @@ void zc::addPipelineOptions(CLI::App &command, CompileOptions &options) {
 void zc::completePipelineOptions(const CLI::App &command,
                                  CompileOptions &options) {
   completeScheduleOptions(options);
-  const int64_t roles = options.getAxisSize("pp");
+  const int64_t roles = options.getAxisSize(axes::kRole);
   if (roles > 1 && options.mode == "train" && options.schedule != "stash" &&
       command.count("--accumulate") == 0)
     options.accumulate = kMicroBatchesPerRole * roles;
@@ -71,7 +72,7 @@ std::string zc::checkPipelineTogether(const CompileOptions &options) {
   const CompileOptions defaults;
   if (std::string wrong = checkWithoutFlush(options); !wrong.empty())
     return wrong;
-  if (options.getAxisSize("pp") == 1) {
+  if (options.getAxisSize(axes::kRole) == 1) {
     if (isWithoutFlush(options.schedule))
       return options.writeStages.empty()
                  ? ""

@@ -8,6 +8,7 @@
 #include "compiler/Driver/ScheduleOptions.h"
 #include "runtime/Base/Cores.h"
 
+#include "runtime/Plan/Axes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 
@@ -155,11 +156,11 @@ LayoutSpace makeSpace(const CLI::App &command, const CompileOptions &options,
   space.ranks = search.ranks ? search.ranks : cluster.size();
   if (command.count("--mesh") > 0) {
     StepLayout &mesh = space.mesh.emplace();
-    mesh.pp = options.getAxisSize("pp");
-    mesh.dp = options.getAxisSize("dp");
-    mesh.ep = options.getAxisSize("ep");
-    mesh.sp = options.getAxisSize("sp");
-    mesh.tp = options.getAxisSize("tp");
+    mesh.pp = options.getAxisSize(axes::kRole);
+    mesh.dp = options.getAxisSize(axes::kSample);
+    mesh.ep = options.getAxisSize(axes::kExpert);
+    mesh.sp = options.getAxisSize(axes::kToken);
+    mesh.tp = options.getAxisSize(axes::kTensor);
   }
   if (command.count("--zero") > 0)
     space.zero = {options.zero};

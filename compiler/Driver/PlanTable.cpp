@@ -6,6 +6,7 @@
 #include "compiler/Plan/PlanReport.h"
 #include "runtime/Base/Cores.h"
 
+#include "runtime/Plan/Axes.h"
 #include "llvm/ADT/StringRef.h"
 
 #include <algorithm>
@@ -68,7 +69,8 @@ std::vector<StateRow> zc::makeStateTable(const CLI::App &command,
   std::vector<StateRow> rows(kNumStages);
   const int64_t ranks = options.getNumRanks();
   // The other axes divide states in any stage.
-  const int64_t shares = options.getAxisSize("dp") * options.getAxisSize("sp");
+  const int64_t shares =
+      options.getAxisSize(axes::kSample) * options.getAxisSize(axes::kToken);
   runInChildren(
       kNumStages, size_t(usableCores()), 0, kNumStages,
       [&](size_t zero) {

@@ -5,6 +5,7 @@
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
+#include "runtime/Plan/Axes.h"
 #include <CLI/CLI.hpp>
 
 using namespace mlir;
@@ -24,7 +25,7 @@ static Result<PassOptions> parsePassOptions(const std::string &text) {
   const CompileOptions &options = arguments.options;
   PassOptions passes = getPassOptions(options);
   PipelineSchedule schedule;
-  if (options.getAxisSize("pp") > 1) {
+  if (options.getAxisSize(axes::kRole) > 1) {
     ZC_ASSIGN_OR_RETURN(schedule, chooseSchedule(options));
   }
   setStages(options, schedule, /*patterns=*/"", passes);

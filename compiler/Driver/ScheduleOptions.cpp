@@ -1,6 +1,7 @@
 #include "compiler/Driver/ScheduleOptions.h"
 
 #include "runtime/Base/File.h"
+#include "runtime/Plan/Axes.h"
 #include "runtime/Plan/Order/ScheduleFile.h"
 #include "runtime/Plan/Order/Versions.h"
 
@@ -120,7 +121,7 @@ static Result<PipelineSchedule> readSchedule(const CompileOptions &options) {
   Result<PipelineSchedule> schedule = parseSchedule(text);
   if (!schedule.ok())
     return schedule.status().withContext(options.schedule);
-  const int64_t roles = options.getAxisSize("pp");
+  const int64_t roles = options.getAxisSize(axes::kRole);
   if (int64_t(schedule->roles.size()) != roles)
     return makeError(StatusCode::InvalidArgument, options.schedule, ": it is ",
                      "of ", schedule->roles.size(), " ranks, but --mesh has ",
@@ -138,7 +139,7 @@ Result<PipelineSchedule> zc::chooseSchedule(const CompileOptions &options) {
     return readSchedule(options);
   ScheduleRequest request;
   request.name = known->name;
-  request.roles = uint32_t(options.getAxisSize("pp"));
+  request.roles = uint32_t(options.getAxisSize(axes::kRole));
   request.microBatches = uint32_t(std::max<int64_t>(1, options.accumulate));
   constexpr int64_t kDefaultChunks = 2;
   request.replicas = listStageReplicas(options);

@@ -2,6 +2,7 @@
 
 #include "compiler/Driver/Commands.h"
 #include "dialects/Train/Tokens.h"
+#include "runtime/Plan/Axes.h"
 
 #include <set>
 
@@ -56,7 +57,8 @@ std::string zc::checkSequenceTogether(const CompileOptions &options) {
         !inputs.insert(name).second)
       return "--token-dim says twice where the tokens of '" + name +
              "' are; say it once";
-  if (options.getAxisSize("sp") > 1 && options.optimizer == "onebit-adam")
+  if (options.getAxisSize(axes::kToken) > 1 &&
+      options.optimizer == "onebit-adam")
     return "--optimizer onebit-adam compresses what samples' ranks send; it "
            "does not work with a --mesh with sp";
   return "";
@@ -82,7 +84,7 @@ llvm::FailureOr<int64_t> zc::countResiduals(mlir::ModuleOp module,
 
 std::optional<PassOptions::Tokens>
 zc::getTokenOptions(const CompileOptions &options) {
-  const int64_t parts = options.getAxisSize("sp");
+  const int64_t parts = options.getAxisSize(axes::kToken);
   if (parts == 1)
     return std::nullopt;
   PassOptions::Tokens tokens;
@@ -91,7 +93,8 @@ zc::getTokenOptions(const CompileOptions &options) {
   llvm::append_range(tokens.halos.dims, options.tokenDims);
   llvm::append_range(tokens.marks.dims, options.tokenDims);
   tokens.order.byHand = !options.tokenDims.empty();
-  tokens.order.headParts = tokens.find.headParts = options.getAxisSize("tp");
+  tokens.order.headParts = tokens.find.headParts =
+      options.getAxisSize(axes::kTensor);
   tokens.marks.attention = tokens.order.attention = options.spAttention;
   tokens.find.attention = options.spAttention;
   return tokens;

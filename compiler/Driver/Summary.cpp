@@ -12,6 +12,7 @@
 #include "passes/Pipeline/Passes.h"
 #include "passes/Target/Devices.h"
 
+#include "runtime/Plan/Axes.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -304,7 +305,7 @@ void zc::printSummary(const Summary &summary, const CompileOptions &options,
       os << " in all, " << summary.batch / shares << " a rank";
     os << '\n';
   }
-  if (const int64_t roles = options.getAxisSize("pp"); roles > 1) {
+  if (const int64_t roles = options.getAxisSize(axes::kRole); roles > 1) {
     os << llvm::formatv(
         "zc: {0} stage{5}{6}, {1} micro-batches a step, order {2}; "
         "the slowest {4} takes {3:F2} of the mean\n",

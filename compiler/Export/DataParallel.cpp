@@ -1,6 +1,7 @@
 //===- DataParallel.cpp - traffic against ZeRO-1's ------------------------===//
 #include "compiler/Export/DataParallel.h"
 
+#include "runtime/Plan/Axes.h"
 #include "runtime/Plan/Types.h"
 
 #include <algorithm>
@@ -12,7 +13,7 @@ namespace {
 
 /// Along all others a parameter's gradient is a sum over samples or tokens.
 bool dividesModel(const std::string &axis) {
-  return axis == "tp" || axis == "pp";
+  return axis == axes::kTensor || axis == axes::kRole;
 }
 
 uint64_t widthOf(plan::DataType type) {
@@ -29,7 +30,7 @@ std::set<std::string> axesOf(const plan::Sharding &sharding, bool isMember) {
   for (const plan::DimSharding &dim : sharding.dims())
     for (int i = 0; i < dim.axes_size(); ++i)
       if (isMember || dividesModel(dim.axes(i)) ||
-          (i == 0 && dim.axes(i) == "ep" && dim.axes_size() > 1))
+          (i == 0 && dim.axes(i) == axes::kExpert && dim.axes_size() > 1))
         axes.insert(dim.axes(i));
   return axes;
 }

@@ -2,6 +2,7 @@
 #include "compiler/Export/AlgorithmNames.h"
 #include "compiler/Export/DataParallel.h"
 #include "compiler/Export/Inspect.h"
+#include "runtime/Plan/Axes.h"
 #include "runtime/Plan/Collective/Schedule.h"
 #include "runtime/Plan/Mesh.h"
 #include "runtime/Plan/Types.h"
@@ -141,7 +142,7 @@ private:
   /// Every rank of the role sends it.
   void add(const plan::Message &message, uint64_t runs) {
     const uint64_t bytes = *byteCount(message.type());
-    sum({&report.byKind["activations"], &report.byAxis["pp"]},
+    sum({&report.byKind["activations"], &report.byAxis[axes::kRole]},
         {runs, bytes * runs, runs});
     addToRanks(bytes * runs, [&](int64_t) { return bytes * runs; });
     report.messages.push_back({index, int(message.peer()), message.name(),

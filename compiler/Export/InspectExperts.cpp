@@ -1,5 +1,6 @@
 //===- InspectExperts.cpp - layers of experts -----------------------------===//
 #include "compiler/Export/InspectSections.h"
+#include "runtime/Plan/Axes.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -30,7 +31,7 @@ std::optional<ExpertReport> describeExperts(const plan::Manifest &manifest) {
   if (report.layers.empty())
     return std::nullopt;
   for (const plan::Setting &axis : manifest.mesh())
-    if (axis.name() == "ep")
+    if (axis.name() == axes::kExpert)
       report.ranks =
           std::max(1LL, std::strtoll(axis.value().c_str(), nullptr, 10));
   report.active = double(report.parameters);
@@ -58,7 +59,7 @@ OwnershipReport describeOwnership(const plan::Manifest &manifest) {
       for (const plan::DimSharding &dim : division.sharding().dims())
         for (const std::string &axis : dim.axes()) {
           parts *= sizes[axis];
-          ofExperts |= axis == "ep";
+          ofExperts |= axis == axes::kExpert;
         }
       int64_t *most = division.kind() == "input"       ? &report.tokens
                       : division.kind() != "parameter" ? nullptr

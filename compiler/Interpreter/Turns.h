@@ -11,6 +11,7 @@
 #define ZC_COMPILER_INTERPRETER_TURNS_H
 
 #include "compiler/Interpreter/Environment.h"
+#include "dialects/Dist/Axes.h"
 #include "dialects/Dist/DistDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -19,8 +20,7 @@
 
 namespace zc::interpreter {
 
-/// The axis along which ranks have different roles.
-inline constexpr llvm::StringLiteral kRoleAxis = "pp";
+using dist::kRoleAxis;
 
 /// The role of a rank among the roles that run `programs`: 0 if it is one.
 int64_t roleOf(int64_t rank, size_t programs, dist::MeshAttr mesh);

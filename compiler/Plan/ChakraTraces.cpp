@@ -1,5 +1,6 @@
 //===- ChakraTraces.cpp - a plan for other simulators ---------------------===//
 #include "compiler/Plan/ChakraTraces.h"
+#include "runtime/Plan/Axes.h"
 #include "runtime/Plan/Types.h"
 #include "runtime/Simulate/OrderWalk.h"
 
@@ -385,7 +386,7 @@ private:
     const int peer = rank - mesh.firstOf(mesh.role(rank)) +
                      mesh.firstOf(int(node.message->peer()));
     addEnds(wire, node, rank, peer, *byteCount(node.message->type()), node.tag);
-    wire.addText("axes", "pp");
+    wire.addText("axes", axes::kRole);
   }
 
   void addCollective(WireMessage &wire, const TracedNode &node, int rank) {

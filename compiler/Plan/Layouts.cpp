@@ -1,5 +1,6 @@
 #include "compiler/Plan/Layouts.h"
 
+#include "runtime/Plan/Axes.h"
 #include "runtime/Plan/LibraryCalls.h"
 #include "runtime/Plan/Types.h"
 #include "runtime/Simulate/CollectiveTimes.h"
@@ -12,8 +13,9 @@ namespace zc {
 std::string StepLayout::mesh() const {
   std::string text;
   for (auto [name, size] :
-       {std::pair("pp", pp), std::pair("dp", dp), std::pair("ep", ep),
-        std::pair("sp", sp), std::pair("tp", tp)})
+       {std::pair(axes::kRole, pp), std::pair(axes::kSample, dp),
+        std::pair(axes::kExpert, ep), std::pair(axes::kToken, sp),
+        std::pair(axes::kTensor, tp)})
     if (size > 1)
       text += strCat(text.empty() ? "" : ",", name, "=", size);
   return text;

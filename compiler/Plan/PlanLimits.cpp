@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/Plan/PlanReport.h"
 
+#include "runtime/Plan/Axes.h"
 #include "runtime/Plan/Target.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -67,7 +68,8 @@ bool mayOffload(const plan::Manifest &manifest, const std::string &name) {
 /// stage of ZeRO would divide it.
 std::string explainStates(const plan::Manifest &manifest,
                           plan::MemoryClass most) {
-  const int64_t holders = sizeOf(manifest, "dp") * sizeOf(manifest, "sp");
+  const int64_t holders =
+      sizeOf(manifest, axes::kSample) * sizeOf(manifest, axes::kToken);
   const int stage = most == plan::OPTIMIZER_STATE ? 1
                     : most == plan::GRADIENTS     ? 2
                                                   : 3;
@@ -89,7 +91,8 @@ std::string explainStates(const plan::Manifest &manifest,
 
 /// The samples of a micro-batch that each rank has.
 int64_t samplesOfRank(const plan::Manifest &manifest) {
-  const int64_t parts = sizeOf(manifest, "dp") * sizeOf(manifest, "ep") *
+  const int64_t parts = sizeOf(manifest, axes::kSample) *
+                        sizeOf(manifest, axes::kExpert) *
                         std::max<int64_t>(1, manifest.accumulate());
   return manifest.batch() / parts;
 }
@@ -120,8 +123,8 @@ std::string explainBuffers(const plan::Manifest &manifest) {
   if (settingOf(manifest, "zero") == "3")
     return "a layer that is gathered whole is too large; --unit with fewer "
            "bytes, or tp, which divides layers";
-  if (sizeOf(manifest, "dp") * sizeOf(manifest, "ep") * sizeOf(manifest, "sp") *
-          sizeOf(manifest, "tp") >
+  if (sizeOf(manifest, axes::kSample) * sizeOf(manifest, axes::kExpert) *
+          sizeOf(manifest, axes::kToken) * sizeOf(manifest, axes::kTensor) >
       1)
     return "gradients wait there to be sent together; a smaller --bucket-mib";
   return "smaller micro-batches (--accumulate)";

@@ -1,6 +1,7 @@
 //===- ServerPlan.cpp - a step with parameter servers ---------------------===//
 #include "compiler/Plan/ServerPlan.h"
 #include "compiler/Export/Inspect.h"
+#include "runtime/Plan/Axes.h"
 #include "runtime/Plan/Mesh.h"
 #include "runtime/Plan/StepPhases.h"
 #include "runtime/Simulate/TimedPrograms.h"
@@ -15,7 +16,7 @@ namespace zc {
 static Status checkWorkers(const plan::Manifest &manifest, const Mesh &mesh) {
   bool isDivided = manifest.roles_size() != 1;
   for (const plan::Setting &axis : manifest.mesh())
-    isDivided |= axis.name() != "dp" && axis.value() != "1";
+    isDivided |= axis.name() != axes::kSample && axis.value() != "1";
   for (const plan::Role &role : manifest.roles())
     for (const plan::State &state : role.states())
       isDivided |= state.whole_dims_size() > 0 || state.members_size() > 0;

@@ -1,6 +1,7 @@
 //===- LayerMetrics.cpp - layers' metrics among roles ---------------------===//
 #include "passes/Autodiff/LayerMetrics.h"
 
+#include "dialects/Dist/Axes.h"
 #include "dialects/Dist/Coordinates.h"
 #include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/Ops/OpSupport.h"
@@ -15,7 +16,7 @@ using namespace zc::train;
 
 namespace zc {
 
-static constexpr StringLiteral kRoleAxis = "pp";
+using dist::kRoleAxis;
 
 static Value join(OpBuilder &builder, Location loc, ArrayRef<Value> parts,
                   int64_t length) {

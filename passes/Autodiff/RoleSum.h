@@ -2,6 +2,7 @@
 #ifndef ZC_PASSES_AUTODIFF_ROLESUM_H
 #define ZC_PASSES_AUTODIFF_ROLESUM_H
 
+#include "dialects/Dist/Axes.h"
 #include "dialects/Dist/DistDialect.h"
 
 namespace zc {
@@ -12,7 +13,7 @@ inline mlir::Value buildRoleSum(mlir::OpBuilder &builder, mlir::Location loc,
                                 mlir::Value value, llvm::StringRef traffic,
                                 mlir::DenseI64ArrayAttr holders = nullptr) {
   return dist::RoleSumOp::create(builder, loc, value,
-                                 builder.getStrArrayAttr({"pp"}),
+                                 builder.getStrArrayAttr({dist::kRoleAxis}),
                                  builder.getStringAttr(traffic), holders);
 }
 

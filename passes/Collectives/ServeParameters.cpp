@@ -6,6 +6,7 @@
 // optimizer states may stay so.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Dist/Axes.h"
 #include "dialects/Dist/Server.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/StateLookup.h"
@@ -20,7 +21,7 @@ namespace zc {
 
 namespace {
 
-constexpr StringLiteral kServedAxis = "dp";
+constexpr StringLiteral kServedAxis = dist::kSampleAxis;
 
 /// One program.
 class Server {

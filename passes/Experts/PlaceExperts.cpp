@@ -1,4 +1,5 @@
 //===- PlaceExperts.cpp - --zc-place-experts ------------------------------===//
+#include "dialects/Dist/Axes.h"
 #include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/ExpertOps.h"
 #include "passes/Experts/Passes.h"
@@ -36,7 +37,7 @@ private:
     int expertAxis = mesh.findAxis(axis);
     SmallVector<std::string> names(batchAxes.begin(), batchAxes.end());
     if (names.empty())
-      names = {"dp", "dp_outer", "dp_inner", "ep"};
+      names.assign(std::begin(dist::kSampleAxes), std::end(dist::kSampleAxes));
     Layout layout = Layout::replicated(type.getRank());
     for (const std::string &name : names)
       if (int each = mesh.findAxis(name); each >= 0 &&
@@ -51,7 +52,7 @@ private:
   /// The axis whose ranks are sent the same rows, as they divide tokens, where
   /// these are of enough groups that each multiplies those of its own; or -1.
   int findTokenAxis(RankedTensorType type, dist::MeshAttr mesh) {
-    int tokenAxis = mesh.findAxis("sp");
+    int tokenAxis = mesh.findAxis(dist::kTokenAxis);
     if (tokenAxis < 0 || mesh.getSizes()[tokenAxis] < 2)
       return -1;
     int64_t ranks =

@@ -1,6 +1,7 @@
 //===- Segments.cpp - the parts of a step that stages are made of ---------===//
 #include "passes/Pipeline/Segments.h"
 
+#include "dialects/Dist/Axes.h"
 #include "dialects/Dist/DistDialect.h"
 #include "dialects/Onnx/Location.h"
 #include "dialects/Train/StateLookup.h"
@@ -302,7 +303,7 @@ double estimateBothPasses(Operation *op) {
 SmallVector<Piece> cutSegments(func::FuncOp step, ArrayRef<Operation *> placed,
                                int64_t stages, const StageMemory &memory,
                                MemoryLimit &limit, ReplicaCosts *replicas) {
-  const LinkRates link = getTarget(step).linkOf({"pp"});
+  const LinkRates link = getTarget(step).linkOf({dist::kRoleAxis});
   Cutter cutter(placed, link.bytes);
   SmallVector<Piece> pieces = cutter.run();
   const int64_t most = std::clamp(2 * stages, kManySegments, kMostSegments);

@@ -2,6 +2,7 @@
 #include "passes/Scheduling/TrainProgram.h"
 #include "passes/Target/Target.h"
 
+#include "dialects/Dist/Axes.h"
 #include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "passes/Analysis/Views.h"
@@ -98,8 +99,9 @@ bool isAmongRoles(FusedOp op) {
   if (!isCollective(op))
     return false;
   auto inner = cast<dist::CollectiveOpInterface>(op.getBody().front().front());
-  return llvm::any_of(inner.getAxes().getAsRange<StringAttr>(),
-                      [](StringAttr axis) { return axis.getValue() == "pp"; });
+  return llvm::any_of(
+      inner.getAxes().getAsRange<StringAttr>(),
+      [](StringAttr axis) { return axis.getValue() == dist::kRoleAxis; });
 }
 
 double getFlops(FusedOp op) {

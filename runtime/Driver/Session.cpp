@@ -1,5 +1,6 @@
 #include "runtime/Driver/Session.h"
 #include "runtime/Device/Plugin.h"
+#include "runtime/Plan/Axes.h"
 #include "runtime/Plan/RankPrograms.h"
 #include "runtime/Plan/Verify.h"
 
@@ -89,7 +90,7 @@ static kernels::MatmulPrecision cpuPrecision(const std::string &name) {
 static Result<bool> keepsCopies(const plan::Manifest &manifest) {
   ZC_ASSIGN_OR_RETURN(Mesh mesh, Mesh::of(manifest));
   AxisNames dp;
-  dp.Add("dp");
+  dp.Add(axes::kSample);
   return mesh.ranks() > mesh.groupSize(dp);
 }
 

@@ -1,4 +1,5 @@
 #include "runtime/Plan/Mesh.h"
+#include "runtime/Plan/Axes.h"
 
 #include <algorithm>
 
@@ -12,9 +13,9 @@ static constexpr int64_t kMaxRanks = int64_t(1) << 24;
 bool hasParameterServer(const plan::Manifest &manifest) {
   std::string served, stages = "1";
   for (const plan::Setting &axis : manifest.mesh()) {
-    if (axis.name() == "dp")
+    if (axis.name() == axes::kSample)
       served = axis.value();
-    if (axis.name() == "pp")
+    if (axis.name() == axes::kRole)
       stages = axis.value();
   }
   return manifest.roles_size() == 2 && stages == "1" && !served.empty() &&
@@ -40,7 +41,7 @@ Result<Mesh> Mesh::of(const plan::Manifest &manifest) {
     mesh.theRanks *= std::stol(size);
   }
   mesh.hasServer = hasParameterServer(manifest);
-  const int64_t served = mesh.extent("dp");
+  const int64_t served = mesh.extent(axes::kSample);
   if (mesh.hasServer && served != mesh.theRanks)
     return makeError(StatusCode::Corrupt, "a parameter server among ",
                      mesh.theRanks, " ranks, ", served,
@@ -65,7 +66,7 @@ int64_t Mesh::extent(const std::string &name) const {
   return axis ? axis->size : 1;
 }
 
-int64_t Mesh::roles() const { return hasServer ? 2 : extent("pp"); }
+int64_t Mesh::roles() const { return hasServer ? 2 : extent(axes::kRole); }
 
 int Mesh::firstOf(int role) const {
   const Axis *axis = find(roleAxis());

@@ -1,4 +1,5 @@
 #include "runtime/Plan/NeededInstructions.h"
+#include "runtime/Plan/Axes.h"
 #include "runtime/Plan/BufferUse.h"
 #include "runtime/Plan/Types.h"
 
@@ -51,7 +52,7 @@ private:
 bool isAmongRoles(const plan::Instruction &instruction) {
   const auto &axes = instruction.collective().axes();
   return instruction.has_collective() &&
-         std::find(axes.begin(), axes.end(), "pp") != axes.end();
+         std::find(axes.begin(), axes.end(), axes::kRole) != axes.end();
 }
 
 /// From the last instruction to the first: which bytes somebody will read.

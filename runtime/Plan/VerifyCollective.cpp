@@ -1,3 +1,4 @@
+#include "runtime/Plan/Axes.h"
 #include "runtime/Plan/Collective/Cost.h"
 #include "runtime/Plan/Types.h"
 #include "runtime/Plan/Verify.h"
@@ -125,7 +126,7 @@ static Status verifyHolders(const plan::CollectiveCall &call,
   const auto &holders = call.holders();
   bool ascends = std::adjacent_find(holders.begin(), holders.end(),
                                     std::greater_equal<>()) == holders.end();
-  if (call.axes_size() == 1 && call.axes(0) == "pp" && ascends &&
+  if (call.axes_size() == 1 && call.axes(0) == axes::kRole && ascends &&
       int64_t(*holders.rbegin()) < mesh.groupSize(call.axes()))
     return Status();
   return bad("its holders are no ascending coordinates along pp");

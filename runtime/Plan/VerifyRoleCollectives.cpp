@@ -1,6 +1,7 @@
 // Collectives along the axis of roles are issued by several of them, each in
 // programs of its own. One that a role issues before another and a second role
 // behind it never ends, or mixes two values up.
+#include "runtime/Plan/Axes.h"
 #include "runtime/Plan/Channels.h"
 #include "runtime/Plan/Mesh.h"
 #include "runtime/Plan/Types.h"
@@ -57,7 +58,7 @@ bool isCommon(const std::string &program) {
 Status addProgram(const plan::Program &program, uint32_t role, bool hasServer,
                   Sequences &sequences) {
   // A server and its workers run the same programs in the same order.
-  const std::string roleAxis = hasServer ? "dp" : "pp";
+  const std::string roleAxis = hasServer ? axes::kSample : axes::kRole;
   for (const plan::Instruction &instruction : program.instructions()) {
     if (!instruction.has_collective())
       continue;

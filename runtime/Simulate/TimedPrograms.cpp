@@ -1,4 +1,5 @@
 #include "runtime/Simulate/TimedPrograms.h"
+#include "runtime/Plan/Axes.h"
 #include "runtime/Plan/InstructionKind.h"
 #include "runtime/Plan/Types.h"
 #include "runtime/Simulate/InstructionTimes.h"
@@ -105,7 +106,7 @@ void TimedPrograms::timeCollective(const plan::Manifest &manifest,
     timed.way = wayOnCluster(cluster, call.kind(), place->second,
                              bytesOf(program, call));
   if (manifest.roles_size() < 2 ||
-      std::count(call.axes().begin(), call.axes().end(), "pp") == 0)
+      std::count(call.axes().begin(), call.axes().end(), axes::kRole) == 0)
     return;
   std::vector<uint32_t> met;
   for (int other = 0; other < manifest.roles_size(); ++other)
