@@ -10,8 +10,15 @@ namespace zc::kernels {
 namespace {
 
 // A thread's share has so many pieces. Others take over the rest of them if the
-// thread is kept from running.
-constexpr uint32_t kPieces = 4;
+// thread is kept from running, and who is done first waits for one of them at
+// most. Much work is divided further, but not into pieces shorter than this.
+constexpr uint32_t kPieces = 4, kMostPieces = 16;
+constexpr double kPieceSeconds = 20e-6;
+
+uint32_t piecesOf(double seconds, int64_t shares) {
+  const double pieces = seconds / (kPieceSeconds * double(shares));
+  return uint32_t(std::clamp<double>(pieces, kPieces, kMostPieces));
+}
 
 struct Call {
   RangeFunction function;
@@ -82,8 +89,9 @@ void parallelFor(int64_t grid, int threads, RangeFunction function,
   if (shares <= 1)
     return function(buffers, 0, grid);
   Call call{function, buffers};
-  ownTeam().run({runRange, &call, grid, uint32_t(shares), kPieces,
-                 workHint().seconds, /*meets=*/false});
+  const double seconds = workHint().seconds;
+  ownTeam().run({runRange, &call, grid, uint32_t(shares),
+                 piecesOf(seconds, shares), seconds, /*meets=*/false});
 }
 
 } // namespace zc::kernels
