@@ -25,7 +25,7 @@ class Report(ZcTest):
         return artifact
 
     def kernels(self, fixture, artifact, largest, ours):
-        """What the library ran, as {operator: names}, and the first loss;
+        """The kernels that the library ran, by operator, and the first loss;
         nothing above the set `largest` may run."""
         log = self.folder / "log.jsonl"
         code, out, err = run(

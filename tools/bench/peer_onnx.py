@@ -109,7 +109,7 @@ class Onnxsim:
 
     @staticmethod
     def append_loss(model, places):
-        """Of each row the logarithm of its label's probability."""
+        """Adds the mean logarithm of the labels' chances."""
         graph = model.graph
         graph.initializer.extend([
             numpy_helper.from_array(places, "places"),

@@ -1,4 +1,4 @@
-// What a profile says of rates and limits.
+// Rates and limits in the text of a profile.
 #include "runtime/Driver/Profile.h"
 
 #include <gtest/gtest.h>
