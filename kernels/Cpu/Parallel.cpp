@@ -1,15 +1,24 @@
 #include "kernels/Cpu/Parallel.h"
+#include "kernels/Cpu/SleepWord.h"
 #include "kernels/Cpu/Team.h"
 #include "kernels/Cpu/WorkHint.h"
 
 #include <algorithm>
+#include <unistd.h>
 
 namespace zc::kernels {
 namespace {
 
 // A thread's share has so many pieces. Others take over the rest of them if the
-// thread is kept from running.
-constexpr uint32_t kPieces = 4;
+// thread is kept from running, and who is done first waits for one of them at
+// most. Much work is divided further, but not into pieces shorter than this.
+constexpr uint32_t kPieces = 4, kMostPieces = 16;
+constexpr double kPieceSeconds = 20e-6;
+
+uint32_t piecesOf(double seconds, int64_t shares) {
+  const double pieces = seconds / (kPieceSeconds * double(shares));
+  return uint32_t(std::clamp<double>(pieces, kPieces, kMostPieces));
+}
 
 struct Call {
   RangeFunction function;
@@ -21,9 +30,52 @@ void runRange(void *context, int64_t begin, int64_t end) {
   call->function(call->buffers, begin, end);
 }
 
+/// Memory in pages, of which each thread of the team takes one share: it waits
+/// until all have come, so that no thread takes two.
+struct Touching {
+  char *begin;
+  uint64_t bytes;
+  uint32_t threads;
+  SleepWord missing;
+
+  void share(int64_t number) {
+    if (missing.add(~0u) == 1)
+      missing.wake();
+    while (uint32_t others = missing.load())
+      missing.waitWhile(others);
+    const uint64_t each = bytes / threads;
+    const uint64_t from = number * each;
+    touch(begin + from, number + 1 == threads ? bytes - from : each);
+  }
+
+  /// The page that a share begins in may be another one's as well.
+  static void touch(char *data, uint64_t size) {
+    const auto page = uint64_t(::sysconf(_SC_PAGESIZE));
+    for (uint64_t at = 0; at < size; at += page)
+      __atomic_fetch_or(data + at, 0, __ATOMIC_RELAXED);
+  }
+};
+
 } // namespace
 
-void setTeamSize(int threads) { setOwnTeam(threads); }
+void touchPages(void *data, uint64_t bytes, int threads) {
+  constexpr uint64_t kWorthIt = 1 << 20; // of a thread
+  threads = std::min(threads, teamSize());
+  if (threads <= 1 || bytes / threads < kWorthIt)
+    return;
+  Touching touching{static_cast<char *>(data), bytes, uint32_t(threads),
+                    SleepWord(uint32_t(threads))};
+  auto work = [](void *context, int64_t begin, int64_t end) {
+    for (int64_t share = begin; share < end; ++share)
+      static_cast<Touching *>(context)->share(share);
+  };
+  ownTeam().run({work, &touching, threads, uint32_t(threads), /*pieces=*/1,
+                 /*seconds=*/1, /*meets=*/true});
+}
+
+void setTeamSize(int threads, const std::vector<int> &processors) {
+  setOwnTeam(threads, processors);
+}
 
 int teamSize() { return workHint().alone ? 1 : ownTeam().size(); }
 
@@ -37,8 +89,9 @@ void parallelFor(int64_t grid, int threads, RangeFunction function,
   if (shares <= 1)
     return function(buffers, 0, grid);
   Call call{function, buffers};
-  ownTeam().run({runRange, &call, grid, uint32_t(shares), kPieces,
-                 workHint().seconds, /*meets=*/false});
+  const double seconds = workHint().seconds;
+  ownTeam().run({runRange, &call, grid, uint32_t(shares),
+                 piecesOf(seconds, shares), seconds, /*meets=*/false});
 }
 
 } // namespace zc::kernels

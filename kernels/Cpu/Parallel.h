@@ -4,6 +4,7 @@
 #define ZC_KERNELS_CPU_PARALLEL_H
 
 #include <cstdint>
+#include <vector>
 
 namespace zc::kernels {
 
@@ -11,8 +12,9 @@ namespace zc::kernels {
 using RangeFunction = void (*)(void *const *buffers, int64_t begin,
                                int64_t end);
 
-/// Sets how many threads the calling thread's kernels use from now on.
-void setTeamSize(int threads);
+/// Sets how many threads the calling thread's kernels use from now on, and on
+/// which processors they stay, the calling thread's first; empty: on any.
+void setTeamSize(int threads, const std::vector<int> &processors = {});
 /// How many that is.
 int teamSize();
 
@@ -24,6 +26,11 @@ bool startTeam();
 /// Which thread does an item is open; an item's result must not depend on it.
 void parallelFor(int64_t grid, int threads, RangeFunction function,
                  void *const *buffers);
+
+/// Lets each thread touch the pages of its part of some memory, so that the
+/// system puts them near the thread that will compute with them; what they hold
+/// stays. Nobody else uses them meanwhile. Little memory is left as it is.
+void touchPages(void *data, uint64_t bytes, int threads);
 
 /// Calls `work` with every number below `count`, as parallelFor() does.
 template <typename Work>

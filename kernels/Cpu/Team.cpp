@@ -1,8 +1,11 @@
 #include "kernels/Cpu/Team.h"
+#include "kernels/Cpu/Pin.h"
 
 #include <algorithm>
 #include <csignal>
+#include <sched.h>
 #include <system_error>
+#include <utility>
 
 namespace zc::kernels {
 namespace {
@@ -64,8 +67,9 @@ uint64_t pack(uint32_t number, uint32_t pieces) {
 
 } // namespace
 
-Team::Team(int size)
-    : theSize(std::max(1, size)), claims(new Claims[theSize]) {}
+Team::Team(int size, std::vector<int> processors)
+    : theSize(std::max(1, size)), theProcessors(std::move(processors)),
+      claims(new Claims[theSize]) {}
 
 Team::~Team() {
   over = true;
@@ -88,6 +92,7 @@ bool Team::start() try {
 
 void Team::help(uint32_t thread) {
   uint32_t seen = 0;
+  Pin pin(theProcessors, thread);
   while (true) {
     uint32_t number = current.load();
     if (over)
@@ -97,6 +102,9 @@ void Team::help(uint32_t thread) {
       continue;
     }
     seen = number;
+    if (!theProcessors.empty())
+      pin.review(callersProcessor.load(std::memory_order_relaxed),
+                 Clock::now());
     TeamJob job = readJob();
     FloatMode mode = shown.mode.load(std::memory_order_acquire);
     if (shown.number.load() != number || thread >= job.shares)
@@ -155,6 +163,8 @@ void Team::run(const TeamJob &job) {
   if (!paysToShare(job))
     return job.work(job.context, 0, job.grid);
   start();
+  if (!theProcessors.empty())
+    callersProcessor.store(::sched_getcpu(), std::memory_order_relaxed);
   uint32_t pieces = 0;
   for (uint32_t share = 0; share < job.shares; ++share)
     pieces += piecesOf(job, share);
@@ -231,10 +241,10 @@ bool Team::claim(uint32_t number, uint32_t share, uint32_t pieces,
 
 Team &ownTeam() { return *teamOfThread(); }
 
-void setOwnTeam(int size) {
+void setOwnTeam(int size, const std::vector<int> &processors) {
   std::unique_ptr<Team> &team = teamOfThread();
-  if (team->size() != std::max(1, size))
-    team = std::make_unique<Team>(size);
+  if (team->size() != std::max(1, size) || team->processors() != processors)
+    team = std::make_unique<Team>(size, processors);
 }
 
 } // namespace zc::kernels

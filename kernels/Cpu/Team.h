@@ -36,11 +36,14 @@ struct TeamJob {
 class Team {
 public:
   /// The calling thread and size - 1 helpers, which start with the first job.
-  explicit Team(int size);
+  /// `processors`: one for each of them to stay on, the caller's first; empty:
+  /// they go where the system wants them (see Pin.h).
+  explicit Team(int size, std::vector<int> processors = {});
   ~Team();
   Team(const Team &) = delete;
 
   int size() const { return theSize; }
+  const std::vector<int> &processors() const { return theProcessors; }
 
   /// Starts the helpers. False: the system gives no more threads.
   bool start();
@@ -79,6 +82,8 @@ private:
   bool claim(uint32_t number, uint32_t share, uint32_t pieces, uint32_t *piece);
 
   const int theSize;
+  const std::vector<int> theProcessors;
+  std::atomic<int> callersProcessor{-1}; // where it was last seen
   std::vector<std::thread> helpers;
   std::unique_ptr<Claims[]> claims; // one a share
   Shown shown;
@@ -92,8 +97,8 @@ private:
 
 /// The calling thread's team. Every thread that runs kernels has its own.
 Team &ownTeam();
-/// Makes it one of that size.
-void setOwnTeam(int size);
+/// Makes it one of that size, on these processors.
+void setOwnTeam(int size, const std::vector<int> &processors = {});
 
 } // namespace zc::kernels
 

@@ -70,11 +70,11 @@ public:
   /// Before prepare(), on all ranks: a run goes on; the first rank's count.
   void keepWays(ChosenWays ways) { kept = std::move(ways); }
   const ChosenWays &ways() const { return session->tuning().ways; }
+  const std::string &pinNote() const { return session->pinNote(); }
   /// Takes the memory, with all that must be there before a step.
   Status prepare();
   bool isPrepared() const { return theStates.has_value(); }
   Status checkPrepared() const;
-
   int rank() const { return world.rank(); }
   int ranks() const { return world.size(); }
 

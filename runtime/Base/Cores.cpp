@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sched.h>
 #include <sstream>
+#include <strings.h>
 #include <vector>
 
 namespace zc {
@@ -19,8 +20,12 @@ AllowedCores findAllowedCores() {
     auto *set = reinterpret_cast<cpu_set_t *>(bytes.data());
     if (::sched_getaffinity(0, bytes.size(), set) != 0)
       continue;
-    return {std::max(1, CPU_COUNT_S(bytes.size(), set)),
-            hashBytes({bytes.data(), bytes.size()})};
+    AllowedCores allowed{std::max(1, CPU_COUNT_S(bytes.size(), set)),
+                         hashBytes({bytes.data(), bytes.size()})};
+    for (size_t i = 0; i < processors; ++i)
+      if (CPU_ISSET_S(i, bytes.size(), set))
+        allowed.processors.push_back(int(i));
+    return allowed;
   }
   return {};
 }
@@ -168,6 +173,45 @@ CoreShare shareCores(const AllowedCores &allowed, const CpuQuota &quota,
                    processors(quota.cores), forRanks(ranksInGroup))};
   return {count, strCat("there ", allowed.count == 1 ? "is " : "are ",
                         processors(allowed.count), forRanks(ranksOnCores))};
+}
+
+/// OpenMP's variable has the last word, as where threads wait.
+static bool mayBind() {
+  const char *value = std::getenv("OMP_PROC_BIND");
+  return !value || ::strcasecmp(value, "false") != 0;
+}
+
+OwnCores dealCores(const AllowedCores &allowed, const CpuQuota &quota,
+                   const CoreNeighbours &neighbours) {
+  const auto count = int64_t(allowed.processors.size());
+  const int64_t each = count / std::max<int64_t>(neighbours.count, 1);
+  if (!mayBind())
+    return {{}, "OMP_PROC_BIND=false"};
+  if (neighbours.overlap)
+    return {{}, "another rank may use some of the same processors"};
+  if (quota.cores > 0 && quota.cores < double(count))
+    return {{}, strCat("control group '", quota.group, "' limits the time")};
+  if (each == 0)
+    return {{},
+            strCat("there are fewer processors than ranks, ", count, " to ",
+                   neighbours.count)};
+  auto first = allowed.processors.begin() + neighbours.place * each;
+  return {{first, first + each}, ""};
+}
+
+std::string printProcessors(const std::vector<int> &processors) {
+  std::string text;
+  for (size_t i = 0; i < processors.size();) {
+    size_t end = i + 1;
+    while (end < processors.size() &&
+           processors[end] == processors[end - 1] + 1)
+      ++end;
+    text += strCat(text.empty() ? "" : ",", processors[i]);
+    if (end > i + 1)
+      text += strCat("-", processors[end - 1]);
+    i = end;
+  }
+  return text;
 }
 
 } // namespace zc

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace zc {
 
@@ -12,6 +13,7 @@ namespace zc {
 struct AllowedCores {
   int count = 1;
   uint64_t mask = 0; // a hash: equal for processes that may use the same ones
+  std::vector<int> processors = {}; // by the system's numbers, ascending
 };
 AllowedCores findAllowedCores();
 
@@ -42,6 +44,28 @@ struct CoreShare {
 /// `ranksInGroup` are in the control group that sets the limit.
 CoreShare shareCores(const AllowedCores &allowed, const CpuQuota &quota,
                      int64_t ranksOnCores, int64_t ranksInGroup);
+
+/// The ranks of a host among which processors are dealt.
+struct CoreNeighbours {
+  int64_t count = 1;    // ranks with this affinity mask, this one included
+  int64_t place = 0;    // of this one among them
+  bool overlap = false; // ranks with another mask may use some of them, too
+};
+
+/// The processors that one rank has for itself.
+struct OwnCores {
+  std::vector<int> processors;
+  std::string reason; // why there are none: "a control group limits its time"
+};
+
+/// For threads to stay on: an equal part of the mask, as long as nothing else
+/// is known to be meant for these processors. The environment's
+/// OMP_PROC_BIND=false leaves nobody any.
+OwnCores dealCores(const AllowedCores &allowed, const CpuQuota &quota,
+                   const CoreNeighbours &neighbours);
+
+/// "0-3,8" of ascending numbers.
+std::string printProcessors(const std::vector<int> &processors);
 
 } // namespace zc
 

@@ -97,6 +97,10 @@ public:
   virtual Result<void *> allocate(uint64_t bytes) = 0;
   virtual void release(void *address, uint64_t bytes) = 0;
 
+  /// Puts memory that nobody has written yet near those who will compute with
+  /// it. CPU: each thread touches its part of the pages first.
+  virtual void place(void *, uint64_t) {}
+
   /// Zeroed memory that is not the device's own, for what it does not need at
   /// the moment: only copies use its addresses. CPU: a mapped file in `folder`
   /// that has no name, so that nothing is left of it however the process ends.

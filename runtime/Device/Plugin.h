@@ -8,7 +8,10 @@ namespace zc {
 
 struct DeviceOptions {
   int threads = 1; // CPU: the team's size
-  int place = 0;   // GPU: this rank's place among those of its host
+  /// CPU: a processor for each of the threads to stay on, the caller's first;
+  /// empty: they go where the system wants them.
+  std::vector<int> processors = {};
+  int place = 0; // GPU: this rank's place among those of its host
   /// Ranks keep copies by computing the same: no algorithm is chosen by its
   /// time, which differs.
   bool alike = false;
@@ -19,7 +22,7 @@ struct DeviceOptions {
 };
 
 // Program and plugin must come from one build; the number tells when not.
-constexpr int kDevicePluginVersion = 9;
+constexpr int kDevicePluginVersion = 10;
 
 /// Symbols that a plugin exports, with C linkage.
 using DevicePluginVersionFunction = int (*)();

@@ -79,8 +79,13 @@ Finding examineCores(const std::string &root) {
     text += strCat(", for the time of ", limit, " ('", quota.group, "')");
   }
   int threads = threadsWorth(allowed.count, quota.cores);
-  return {"cores", strCat(text, ": ", threads,
-                          threads == 1 ? " thread pays" : " threads pay")};
+  text += strCat(": ", threads, threads == 1 ? " thread pays" : " threads pay");
+  if (threads == 1)
+    return {"cores", text};
+  const OwnCores own = dealCores(allowed, quota, {});
+  return {"cores", text + (own.processors.empty()
+                               ? "; not pinned: " + own.reason
+                               : "; each pinned to a processor of its own")};
 }
 
 Finding examineMemory(const std::string &root) {

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstring>
+#include <iterator>
 #include <thread>
 #include <unistd.h>
 
@@ -74,11 +75,19 @@ namespace {
 /// Where a rank runs, as all ranks tell one another.
 struct Place {
   char host[64];
-  uint64_t mask;  // its processors
-  uint64_t group; // the control group that limits it
+  uint64_t mask;     // its processors
+  uint64_t group;    // the control group that limits it
+  uint64_t bits[16]; // its processors below 1024, a bit each
 
   bool isOn(const Place &other) const {
     return std::memcmp(host, other.host, sizeof(host)) == 0;
+  }
+  /// Whether some of its processors, but not all, are the other's too.
+  bool overlaps(const Place &other) const {
+    bool shares = false;
+    for (size_t i = 0; i < std::size(bits); ++i)
+      shares |= (bits[i] & other.bits[i]) != 0;
+    return shares && mask != other.mask;
   }
 };
 
@@ -88,6 +97,9 @@ Place findPlace(const AllowedCores &allowed, const CpuQuota &quota) {
   ::gethostname(place.host, sizeof(place.host) - 1);
   place.mask = allowed.mask;
   place.group = hashBytes(quota.group);
+  for (int processor : allowed.processors)
+    if (size_t(processor) < 64 * std::size(place.bits))
+      place.bits[processor / 64] |= uint64_t(1) << (processor % 64);
   return place;
 }
 
@@ -106,13 +118,21 @@ Result<Rank::Share> Rank::share() const {
       return other.isOn(mine) && isLike(other);
     });
   };
-  Share share{shareCores(
-      allowed, quota,
-      count([&](const Place &other) { return other.mask == mine.mask; }),
-      count([&](const Place &other) { return other.group == mine.group; }))};
-  share.place =
-      int(std::count_if(all.begin(), all.begin() + world.rank(),
-                        [&](const Place &lower) { return lower.isOn(mine); }));
+  auto isLike = [&](const Place &other) { return other.mask == mine.mask; };
+  CoreNeighbours neighbours;
+  neighbours.count = count(isLike);
+  neighbours.overlap =
+      count([&](const Place &other) { return other.overlaps(mine); }) > 0;
+  Share share;
+  share.threads = shareCores(
+      allowed, quota, neighbours.count,
+      count([&](const Place &other) { return other.group == mine.group; }));
+  for (int lower = 0; lower < world.rank(); ++lower) {
+    share.place += all[size_t(lower)].isOn(mine);
+    neighbours.place +=
+        all[size_t(lower)].isOn(mine) && isLike(all[size_t(lower)]);
+  }
+  share.own = dealCores(allowed, quota, neighbours);
   return share;
 }
 

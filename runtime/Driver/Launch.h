@@ -33,6 +33,7 @@ public:
   /// This rank's share of its host. Called by all ranks.
   struct Share {
     CoreShare threads;
+    OwnCores own;  // for these threads to stay on
     int place = 0; // among the host's ranks
   };
   Result<Share> share() const;

@@ -37,11 +37,15 @@ void Profile::ran(const plan::Program &program,
   const bool evaluates = program.name().rfind("eval", 0) == 0;
   std::string name =
       std::string(kindOf(instruction)) + " " + operatorsOf(instruction);
-  if (auto way = ways.find(&instruction); way != ways.end())
+  bool isFiltered = false;
+  if (auto way = ways.find(&instruction); way != ways.end()) {
     name += " (" + way->second + ")";
+    isFiltered = way->second.rfind("winograd", 0) == 0;
+  }
   Row &row =
       rows[{evaluates ? kEvaluation : nameOf(phaseOf(program, instruction)),
             std::move(name)}];
+  row.isFiltered = isFiltered;
   ++row.count;
   row.seconds += seconds;
   auto [fastest, isNew] = row.fastest.try_emplace(&instruction, seconds);
@@ -83,7 +87,7 @@ std::string Profile::printRates(const Row &row) const {
   compute /= limits.flopsPerSecond;
   memory /= limits.bytesPerSecond;
   if (compute > 1)
-    return rates + "    too short";
+    return rates + (row.isFiltered ? "  fewer FLOPs" : "    too short");
   // More than memory can give: its share says nothing.
   if (memory > 1 && memory > compute)
     return rates + "  from caches";
@@ -109,6 +113,8 @@ void Profile::addOwnProducts() {
     return;
   for (const auto &[name, row] : rows) {
     double flops = 0, inAll = 1e-12;
+    if (row.isFiltered)
+      continue;
     for (auto [instruction, seconds] : row.fastest) {
       flops += instruction->flops();
       inAll += seconds;

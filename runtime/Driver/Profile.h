@@ -45,6 +45,9 @@ private:
   struct Row {
     int64_t count = 0;
     double seconds = 0;
+    /// Computed with fewer products than the plan's FLOPs say, which therefore
+    /// show no limit: Winograd's way.
+    bool isFiltered = false;
     /// Fastest execution of each of its instructions.
     std::map<const plan::Instruction *, double> fastest;
   };

@@ -94,6 +94,26 @@ static Result<bool> keepsCopies(const plan::Manifest &manifest) {
   return mesh.ranks() > mesh.groupSize(dp);
 }
 
+/// Threads are pinned where each has a processor and each processor one: of
+/// fewer threads the system knows better which cores are whole.
+std::vector<int> Session::ownProcessors(int threads, const OwnCores &own) {
+  if (theArtifact->manifest().target().device() != "cpu" || threads == 1)
+    return {};
+  const auto count = own.processors.size();
+  if (count == size_t(threads)) {
+    thePinNote = strCat("threads are pinned to processors ",
+                        printProcessors(own.processors),
+                        " while nobody else wants them");
+    return own.processors;
+  }
+  thePinNote =
+      strCat("threads are not pinned: ",
+             count == 0 ? own.reason
+                        : strCat("they are ", threads, " on ", count,
+                                 count == 1 ? " processor" : " processors"));
+  return {};
+}
+
 Status Session::openDevice(int threads, const Rank::Share &share) {
   const plan::Target &target = theArtifact->manifest().target();
   int planned = static_cast<int>(target.threads());
@@ -108,6 +128,7 @@ Status Session::openDevice(int threads, const Rank::Share &share) {
     theThreadNote =
         strCat("runs ", options.threads, " of the ", planned,
                " threads that it was compiled for: ", share.threads.reason);
+  options.processors = ownProcessors(options.threads, share.own);
   options.place = share.place;
   ZC_ASSIGN_OR_RETURN(options.alike, keepsCopies(theArtifact->manifest()));
   options.tf32 = target.matmul_precision() == "tf32";

@@ -53,6 +53,9 @@ public:
   /// Why the device has fewer threads than planned; empty: it has not.
   const std::string &threadNote() const { return theThreadNote; }
 
+  /// Where threads stay, or why they are free; empty: there is one thread.
+  const std::string &pinNote() const { return thePinNote; }
+
   /// The scalar state of that name, or null.
   const plan::State *findScalar(const std::string &name) const;
 
@@ -61,13 +64,14 @@ private:
       : rank(rank), theArtifact(std::move(artifact)),
         theOrders(ordersOf(*theArtifact)) {}
   Status openDevice(int threads, const Rank::Share &share);
+  std::vector<int> ownProcessors(int threads, const OwnCores &own);
 
   Rank rank;
   std::shared_ptr<const Artifact> theArtifact;
   const Orders theOrders;
   std::unique_ptr<Device> device;
   std::unique_ptr<Executor> theExecutor;
-  std::string theThreadNote;
+  std::string theThreadNote, thePinNote;
   Tuning theTuning;
 };
 

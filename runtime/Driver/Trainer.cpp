@@ -52,7 +52,7 @@ Status Trainer::run() {
   ZC_RETURN_IF_ERROR(finishTrace());
   ZC_RETURN_IF_ERROR(measureLimits());
   if (options.profile)
-    progress->summarize(profile.print());
+    progress->summarize(profile.print() + inside().pinNote());
   if (world.isFirst())
     outputs.finish();
   summarize();

@@ -494,10 +494,19 @@ Status Executor::writeMessage(const plan::Message &message, uint32_t slot,
   return device.synchronize(kMainStream);
 }
 
+/// A state's pages lie where whoever writes them first puts them: in the
+/// division that kernels use, before one thread fills them from a file.
+void Executor::placeOnce(char *state, uint64_t bytes) {
+  constexpr uint64_t kSmall = 64 << 10; // one step's settings, among others
+  if (bytes > kSmall && placed.insert(state).second)
+    device.place(state, bytes);
+}
+
 Status Executor::writeState(const plan::State &state, uint64_t offset,
                             const void *data, uint64_t bytes, uint32_t age) {
-  return device.copyIn(addressOf(state, age) + offset, data, bytes,
-                       kMainStream);
+  char *address = addressOf(state, age);
+  placeOnce(address, *byteCount(state.type()));
+  return device.copyIn(address + offset, data, bytes, kMainStream);
 }
 
 Status Executor::readState(const plan::State &state, uint64_t offset,

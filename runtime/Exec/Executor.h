@@ -204,6 +204,7 @@ private:
   Status prepareCollective(const plan::Program &program, const AddressMap &map,
                            Step &step);
   Status connectLines();
+  void placeOnce(char *state, uint64_t bytes);
   Status loadWeights();
   Status loadTensor(const FileTensor &tensor);
   Status writeCoordinates();
@@ -227,11 +228,10 @@ private:
   std::unique_ptr<World> alone; // where there are no other ranks
   World *theWorld;
   Collectives collectives;
-  // The persistent region, the transient one, flight, and inputs fed
-  // ahead.
-  Region arena;
+  Region arena; // persistent region, transient one, flight, fed ahead
   uint64_t transientOffset = 0, flightOffset = 0, feedOffset = 0; // in it
   Region offloaded;
+  std::set<char *> placed;            // states that have been written
   std::unique_ptr<DeviceLines> lines; // ends before the regions
   std::unique_ptr<FeedAhead> feed;    // null: nothing is fed ahead
   std::vector<Prepared> prepared;

@@ -98,6 +98,40 @@ class Threads(ZcTest):
             self.assertRegex(out, "runs 1 of the 2 threads .*: control group "
                              "'.*' allows the time of 0.5 processors\n")
 
+    def pinning(self, *options, **process):
+        """The last line of a profile."""
+        artifact = self.compile(self.fixture, "sgd", "--cpu-threads", 2)
+        out = self.train_here(artifact, "--profile", *options, **process)
+        return "\n".join(line for line in out.splitlines() if "pinned" in line)
+
+    def test_a_profile_says_where_threads_stay(self):
+        allowed = sorted(os.sched_getaffinity(0))
+        if len(allowed) < 2:
+            self.skipTest("there is one processor")
+        both = set(allowed[:2])
+        self.assertRegex(
+            self.pinning(preexec_fn=lambda: os.sched_setaffinity(0, both)),
+            r"^threads are pinned to processors \d+[-,]\d+ while nobody else "
+            "wants them$")
+        expected = self.losses()
+        self.assertEqual(
+            self.pinning(env={**os.environ, "OMP_PROC_BIND": "false"}),
+            "threads are not pinned: OMP_PROC_BIND=false")
+        self.assertEqual(self.losses(), expected)
+        self.assertEqual(
+            self.pinning("--threads", 2, preexec_fn=on_one_processor),
+            "threads are not pinned: they are 2 on 1 processor")
+        self.assertEqual(self.losses(), expected)
+        self.assertEqual(self.pinning("--threads", 1), "")
+
+    def test_ranks_of_more_threads_than_processors_are_not_pinned(self):
+        artifact = self.compile(self.fixture, "sgd", "--cpu-threads", 2,
+                                "--mesh", "dp=2")
+        out = self.train_here(artifact, "--local-ranks", 2, "--threads", 2,
+                              "--profile", preexec_fn=on_one_processor)
+        self.assertIn("threads are not pinned: there are fewer processors than "
+                      "ranks, 1 to 2", out)
+
     def planned_threads(self, artifact):
         return int(self.zc("inspect", artifact).split("at most ")[1].split()[0])
 

@@ -3,7 +3,7 @@
 turns, so that a machine that slows down slows both.
 
   bench.py --torch-python VENV/bin/python [--model gpt2 ...] [--work DIR]
-           [--variant=--recompute=layer ...]
+           [--variant=--recompute=layer ...] [--onnx-python VENV/bin/python]
   bench.py --torch-python VENV/bin/python --growth FILE.svg
   bench.py --torch-python VENV/bin/python --budget FILE.svg [--model gpt2]
 
@@ -12,7 +12,9 @@ that the library reaches alone on the model's largest product, which the step's
 products and convolutions could not beat. Prints a table row per model: times
 are medians over the rounds, ratios compare zc with the faster PyTorch within a
 round; a variant, the model compiled with further options, is a row of its own. The processor and its
-instruction set stand above the table.
+instruction set stand above the table. With --onnx-python the peers that read ONNX files run too, ONNX
+Runtime Training and onnxsim (peer_onnx.py), each in a column of its own: a dash where they refuse the
+model. Their first losses must be zc's.
 With --growth it plots instead how the cost of a step grows with a GPT's
 numbers, with --budget a step's time against --memory-budget. PyTorch is not part of the set-up: name a Python that has it.
 """
@@ -30,7 +32,13 @@ import tempfile
 
 import budget
 import growth
-from measure import PEER, ROOT, WARM_UP, machine, median_step, output
+from measure import (ONNX_PEER, PEER, ROOT, WARM_UP, first_losses, machine,
+                     median_step, output)
+
+# Peers that read ONNX files; their first losses may differ so much, relative:
+# onnxsim's Adam has no decay of weights, the optimizers round in other orders.
+ONNX_PEERS = {"ort-training": "ONNX Runtime Training", "onnxsim": "onnxsim"}
+LOSS_TOLERANCE = 1e-3
 
 # Each model's name in tables, and its largest product for zc-kernel-rate.
 MODELS = {
@@ -72,27 +80,24 @@ def run_zc(options, folder, name="model.zca"):
 
 
 class Peer:
-    """PyTorch on one model in a process of its own, which waits between its
-    turns: it compiles and warms up once."""
+    """Another system on one model in a process of its own, which waits between
+    its turns: it compiles and warms up once."""
 
-    def __init__(self, options, model, mode):
-        args = [options.torch_python, PEER, "--model", model, "--mode", mode,
-                "--threads", options.threads, "--steps", options.steps,
-                "--precision", options.precision, "--seconds", options.turn_seconds, "--serve"]
+    def __init__(self, options, python, script, *args):
+        args = [python, script, *args, "--threads", options.threads, "--steps",
+                options.steps, "--seconds", options.turn_seconds, "--serve"]
         self.process = subprocess.Popen([str(arg) for arg in args], text=True,
                                         stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE,
                                         stderr=subprocess.DEVNULL)
 
     def turn(self):
-        """Median step in milliseconds and peak resident MiB."""
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
+        """The next report; None: the peer has failed."""
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.write("\n")
+            self.process.stdin.flush()
         line = self.process.stdout.readline()
-        if not line:
-            sys.exit("bench: PyTorch failed")
-        result = json.loads(line)
-        return result["step_ms_median"], result["peak_mib"]
+        return json.loads(line) if line else None
 
     def __enter__(self):
         return self
@@ -100,6 +105,24 @@ class Peer:
     def __exit__(self, *_):
         self.process.kill()
         self.process.communicate()
+
+
+def torch_peer(options, model, mode):
+    return Peer(options, options.torch_python, PEER, "--model", model, "--mode",
+                mode, "--precision", options.precision)
+
+
+def onnx_peer(options, folder, engine):
+    return Peer(options, options.onnx_python, ONNX_PEER, "--folder", folder,
+                "--engine", engine)
+
+
+def take_turn(peer):
+    """Median step in milliseconds and peak resident MiB."""
+    report = peer.turn()
+    if not report:
+        sys.exit("bench: PyTorch failed")
+    return report["step_ms_median"], report["peak_mib"]
 
 
 class Bench:
@@ -138,16 +161,45 @@ class Bench:
             peers = {}
             for mode in self.options.modes:
                 peers[mode] = stack.enter_context(
-                    Peer(self.options, self.model, mode))
-                peers[mode].turn()  # once it is compiled and warm
+                    torch_peer(self.options, self.model, mode))
+                take_turn(peers[mode])  # once it is compiled and warm
+            others = self.start_others(stack)
             for _ in range(self.options.rounds):
                 self.run_round(peers)
+                for engine, peer in others.items():
+                    self.others[engine].append(take_turn(peer)[0])
+
+    def start_others(self, stack):
+        """The peers of ONNX files that can train the model, once they are warm
+        and have begun as zc begins."""
+        self.others = {engine: [] for engine in self.options.onnx_peers}
+        started = {}
+        for engine in self.others:
+            peer = stack.enter_context(
+                onnx_peer(self.options, self.work, engine))
+            report = peer.turn()
+            if not report:
+                print(f"{self.model}: {engine} cannot train it",
+                      file=sys.stderr, flush=True)
+                continue
+            self.compare_losses(engine, report["first_losses"])
+            started[engine] = peer
+        return started
+
+    def compare_losses(self, engine, theirs):
+        run_zc(self.options, self.work, self.artifact(0))
+        ours = first_losses(self.work / "log.jsonl", len(theirs))
+        print(f"{self.model}: first losses of zc {ours}, {engine} {theirs}",
+              file=sys.stderr, flush=True)
+        if any(abs(a - b) > LOSS_TOLERANCE * abs(b)
+               for a, b in zip(ours, theirs)):
+            sys.exit(f"bench: {self.model}: {engine} computes something else")
 
     def run_round(self, peers):
         ours = [run_zc(self.options, self.work, self.artifact(index))
                 for index in range(len(self.variants))]
         limit = self.limit()
-        theirs = {mode: peer.turn() for mode, peer in peers.items()}
+        theirs = {mode: take_turn(peer) for mode, peer in peers.items()}
         self.rounds.append((ours, limit, theirs))
         text = ", ".join(
             f"{name} {time:.0f} ms {memory:.0f} MiB" for name, (time, memory) in
@@ -172,6 +224,8 @@ class Bench:
         times = " | ".join(
             f"{middle(theirs[mode][0] for theirs in peers):.0f}"
             for mode in self.options.modes)
+        for found in self.others.values():
+            times += f" | {middle(found):.0f}" if found else " | -"
         name = ", ".join(filter(None, (MODELS[self.model][0],
                                        self.variants[index])))
         return (f"| {name} | {middle(time for time, _ in ours):.0f} | {times} | "
@@ -182,10 +236,12 @@ class Bench:
 def compare(options, work):
     print(f"{machine()}, {options.threads} threads, {options.precision}, "
           f"{datetime.date.today()}\n")
-    modes = " | ".join(f"PyTorch {mode}, ms" for mode in options.modes)
-    print(f"| model | zc, ms | {modes} | ratio, least | ratio, median | "
+    peers = [*(f"PyTorch {mode}" for mode in options.modes),
+             *(ONNX_PEERS[engine] for engine in options.onnx_peers)]
+    names = " | ".join(f"{peer}, ms" for peer in peers)
+    print(f"| model | zc, ms | {names} | ratio, least | ratio, median | "
           "share of limit | memory ratio |")
-    print("| --- " * (6 + len(options.modes)) + "|", flush=True)
+    print("| --- " * (6 + len(peers)) + "|", flush=True)
     for model in options.model:
         bench = Bench(options, model, work / model)
         bench.run()
@@ -233,6 +289,8 @@ def main():
                         choices=list(MODELS))
     parser.add_argument("--torch-python", required=True,
                         help="a Python that has torch and onnxscript")
+    parser.add_argument("--onnx-python", help="a Python that has "
+                        "onnxruntime-training-cpu, torch and onnxsim")
     parser.add_argument("--modes", nargs="+", default=["eager", "compile"],
                         choices=["eager", "compile"])
     parser.add_argument("--precision", default="fp32",
@@ -258,6 +316,7 @@ def main():
                         help="plot the first model's step time against "
                         "--memory-budget, and nothing else")
     options = parser.parse_args()
+    options.onnx_peers = list(ONNX_PEERS) if options.onnx_python else []
     task = (measure_growth if options.growth else
             measure_budgets if options.budget else compare)
     if options.work:

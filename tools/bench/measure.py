@@ -11,6 +11,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PEER = ROOT / "tools" / "bench" / "peer_torch.py"
+ONNX_PEER = PEER.with_name("peer_onnx.py")
 WARM_UP = 2  # steps that no time is taken of
 MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
        "OMPI_MCA_rmaps_base_oversubscribe": "1"}
@@ -27,6 +28,12 @@ def median_step(log):
     """Milliseconds of a step by a log of zc run, once it is warm."""
     steps = [json.loads(line) for line in log.read_text().splitlines()]
     return statistics.median(step["step_ms"] for step in steps[WARM_UP:])
+
+
+def first_losses(log, count):
+    """The losses of a run's first steps, by its log."""
+    lines = log.read_text().splitlines()[:count]
+    return [json.loads(line)["loss"] for line in lines]
 
 
 def machine():

@@ -23,9 +23,9 @@ std::mutex &preparing() {
 class CpuDevice final : public Device {
 public:
   explicit CpuDevice(const DeviceOptions &options)
-      : threads(std::max(1, options.threads)),
+      : threads(std::max(1, options.threads)), processors(options.processors),
         matmulPrecision(options.matmulPrecision) {
-    kernels::setTeamSize(threads);
+    enterThread();
   }
 
   /// Fails where the system gives no threads.
@@ -40,7 +40,7 @@ public:
                      "raise the limit (ulimit -u, pids.max)");
   }
 
-  void enterThread() override { kernels::setTeamSize(threads); }
+  void enterThread() final { kernels::setTeamSize(threads, processors); }
 
   std::string description() const override {
     return strCat("cpu, ", threads, threads == 1 ? " thread" : " threads");
@@ -54,6 +54,10 @@ public:
 
   Result<void *> allocate(uint64_t bytes) override {
     return allocatePages(bytes);
+  }
+  void place(void *address, uint64_t bytes) override {
+    if (!isOffloaded(address))
+      kernels::touchPages(address, bytes, threads);
   }
   Result<void *> allocateOffloaded(uint64_t bytes,
                                    const std::string &folder) override {
@@ -142,6 +146,7 @@ private:
   }
 
   int threads;
+  std::vector<int> processors; // of the threads; empty: any
   kernels::MatmulPrecision matmulPrecision;
   ChosenWays ways;                        // empty: all by rule
   std::unique_ptr<OffloadFile> offloaded; // none: nothing is

@@ -1,14 +1,20 @@
 #include "kernels/Cpu/Team.h"
 #include "kernels/Cpu/Parallel.h"
+#include "kernels/Cpu/Pin.h"
 #include "kernels/Cpu/Primitive.h"
 #include "kernels/Cpu/WorkHint.h"
 #include "test/unit/kernels/TestTensors.h"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <gtest/gtest.h>
 #include <mutex>
+#include <sched.h>
 #include <set>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 namespace zc::kernels::test {
 namespace {
@@ -156,6 +162,134 @@ TEST(Team, EachThreadHasItsOwn) {
     EXPECT_EQ(teamSize(), 3);
   }).join();
   EXPECT_EQ(teamSize(), 2);
+}
+
+// Processors ----------------------------------------------------------------
+
+std::vector<int> processorsOfThread() {
+  cpu_set_t set;
+  std::vector<int> found;
+  if (::sched_getaffinity(0, sizeof(set), &set) == 0)
+    for (int i = 0; i < CPU_SETSIZE; ++i)
+      if (CPU_ISSET(i, &set))
+        found.push_back(i);
+  return found;
+}
+
+long kept; // how often the system has kept the thread from running, so to say
+long sayKept() { return kept; }
+
+/// A pin on a thread of its own, whose mask ends with it.
+template <typename Test> void onTwoProcessors(const Test &test) {
+  const std::vector<int> all = processorsOfThread();
+  if (all.size() < 2)
+    GTEST_SKIP() << "there is one processor";
+  kept = 0;
+  std::thread([&] { test({all[0], all[1]}); }).join();
+}
+
+TEST(Pin, KeepsAHelperOnItsProcessor) {
+  onTwoProcessors([](const std::vector<int> &two) {
+    Pin pin(two, 1, sayKept);
+    pin.review(two[0], Pin::Clock::now());
+    EXPECT_TRUE(pin.holds());
+    EXPECT_EQ(processorsOfThread(), std::vector<int>{two[1]});
+  });
+}
+
+TEST(Pin, GivesWayToTheCaller) {
+  onTwoProcessors([](const std::vector<int> &two) {
+    Pin pin(two, 1, sayKept);
+    pin.review(two[1], Pin::Clock::now());
+    EXPECT_EQ(processorsOfThread(), std::vector<int>{two[0]});
+  });
+}
+
+/// Where others want the processor the thread may go elsewhere, for longer each
+/// time that they are back soon.
+TEST(Pin, LetsGoWhereOthersCome) {
+  onTwoProcessors([](const std::vector<int> &two) {
+    Pin pin(two, 1, sayKept);
+    auto now = Pin::Clock::now();
+    pin.review(two[0], now);
+    std::chrono::milliseconds away = Pin::kAway;
+    for (int round = 0; round < 12; ++round) {
+      ++kept;
+      pin.review(two[0], now += 2ms);
+      ASSERT_FALSE(pin.holds());
+      ASSERT_EQ(processorsOfThread(), two);
+      away = std::min(2 * away, Pin::kMostAway);
+      pin.review(two[0], now + away - 1ms);
+      ASSERT_FALSE(pin.holds()) << away.count();
+      pin.review(two[0], now += away + Company::kMostBusy);
+      ASSERT_TRUE(pin.holds()) << away.count();
+      ASSERT_EQ(processorsOfThread(), std::vector<int>{two[1]});
+    }
+    ++kept; // after long
+    pin.review(two[0], now += 2 * Pin::kMostAway);
+    EXPECT_FALSE(pin.holds());
+    pin.review(two[0], now += Pin::kAway + Company::kMostBusy);
+    EXPECT_TRUE(pin.holds());
+  });
+}
+
+TEST(Pin, WithoutProcessorsAThreadIsFree) {
+  onTwoProcessors([](const std::vector<int> &) {
+    const std::vector<int> none, all = processorsOfThread();
+    Pin pin(none, 1, sayKept);
+    pin.review(all[0], Pin::Clock::now());
+    EXPECT_FALSE(pin.holds());
+    EXPECT_EQ(processorsOfThread(), all);
+  });
+}
+
+/// The caller's thread is not the team's to keep.
+TEST(Pin, ATeamPinsItsHelpers) {
+  onTwoProcessors([](const std::vector<int> &two) {
+    const std::vector<int> before = processorsOfThread();
+    Team team(2, two);
+    const auto caller = std::this_thread::get_id();
+    std::set<size_t> counts;
+    for (int round = 0; round < 5; ++round) {
+      std::atomic<int> arrived{0};
+      run(team, 2, 2, 1, 1, true, [&](int64_t, int64_t) {
+        ++arrived;
+        while (arrived < 2)
+          std::this_thread::yield();
+        if (std::this_thread::get_id() != caller)
+          counts.insert(processorsOfThread().size());
+      });
+    }
+    EXPECT_EQ(processorsOfThread(), before);
+    EXPECT_EQ(counts.count(1), 1u);
+  });
+}
+
+/// Each page is first touched by the thread that has it in its share.
+TEST(Pin, ThreadsTouchTheirPartsOfMemory) {
+  constexpr uint64_t kBytes = 16 << 20;
+  setTeamSize(2);
+  auto *memory =
+      static_cast<char *>(::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
+                                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(memory, MAP_FAILED);
+  ::madvise(memory, kBytes, MADV_NOHUGEPAGE);
+  memory[kBytes - 1] = 7;
+  const auto faults = [] {
+    struct rusage usage;
+    ::getrusage(RUSAGE_THREAD, &usage);
+    return usage.ru_minflt;
+  };
+  const long before = faults();
+  touchPages(memory, kBytes, 2);
+  const auto pages = long(kBytes) / ::sysconf(_SC_PAGESIZE);
+  EXPECT_GE(faults() - before, pages / 2);
+  EXPECT_LT(faults() - before, pages / 2 + 64);
+  std::vector<unsigned char> resident(size_t(pages), 0);
+  ASSERT_EQ(::mincore(memory, kBytes, resident.data()), 0);
+  EXPECT_EQ(std::count(resident.begin(), resident.end(), 0), 0);
+  EXPECT_EQ(memory[kBytes - 1], 7) << "what it held stays";
+  ::munmap(memory, kBytes);
 }
 
 // OpenMP's functions ---------------------------------------------------------

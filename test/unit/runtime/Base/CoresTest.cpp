@@ -130,6 +130,47 @@ TEST(Cores, RanksShare) {
             "control group '/pods/7' allows the time of 0.5 processors");
 }
 
+using Numbers = std::vector<int>;
+
+TEST(Cores, RanksGetProcessorsOfTheirOwn) {
+  const AllowedCores some{5, 1, {0, 1, 4, 5, 6}};
+  const CpuQuota none;
+  auto deal = [&](int64_t count, int64_t place) {
+    return dealCores(some, none, {count, place, false}).processors;
+  };
+  EXPECT_EQ(deal(1, 0), (Numbers{0, 1, 4, 5, 6}));
+  EXPECT_EQ(deal(2, 0), (Numbers{0, 1}));
+  EXPECT_EQ(deal(2, 1), (Numbers{4, 5}));
+  EXPECT_EQ(deal(5, 4), (Numbers{6}));
+}
+
+TEST(Cores, NoProcessorIsAnybodysOwnWhereOthersMayWantIt) {
+  const AllowedCores four{4, 1, {0, 1, 2, 3}};
+  auto why = [&](const CpuQuota &quota, const CoreNeighbours &neighbours) {
+    const OwnCores own = dealCores(four, quota, neighbours);
+    EXPECT_TRUE(own.processors.empty());
+    return own.reason;
+  };
+  EXPECT_EQ(why({}, {5, 0, false}),
+            "there are fewer processors than ranks, 4 to 5");
+  EXPECT_EQ(why({}, {1, 0, true}),
+            "another rank may use some of the same processors");
+  EXPECT_EQ(why({2.5, "/pods/7"}, {}),
+            "control group '/pods/7' limits the time");
+  EXPECT_EQ(dealCores(four, {4, "/pods/7"}, {}).processors.size(), 4u);
+  ::setenv("OMP_PROC_BIND", "FALSE", 1);
+  EXPECT_EQ(why({}, {}), "OMP_PROC_BIND=false");
+  ::setenv("OMP_PROC_BIND", "close", 1);
+  EXPECT_EQ(dealCores(four, {}, {}).processors.size(), 4u);
+  ::unsetenv("OMP_PROC_BIND");
+}
+
+TEST(Cores, ProcessorsAsPeopleWriteThem) {
+  EXPECT_EQ(printProcessors({}), "");
+  EXPECT_EQ(printProcessors({3}), "3");
+  EXPECT_EQ(printProcessors({0, 1, 2, 5, 7, 8}), "0-2,5,7-8");
+}
+
 /// In a thread of its own, whose mask ends with it.
 TEST(Cores, TheAffinityMaskCounts) {
   std::thread([] {
@@ -141,6 +182,7 @@ TEST(Cores, TheAffinityMaskCounts) {
     ASSERT_EQ(::sched_setaffinity(0, sizeof(one), &one), 0);
     AllowedCores after = findAllowedCores();
     EXPECT_EQ(after.count, 1);
+    EXPECT_EQ(after.processors, std::vector<int>{::sched_getcpu()});
     EXPECT_EQ(usableCores(), 1);
     EXPECT_EQ(after.mask == before.mask, before.count == 1);
   }).join();

@@ -1,0 +1,43 @@
+#include "kernels/Cpu/Pin.h"
+
+#include <algorithm>
+#include <sched.h>
+
+namespace zc::kernels {
+
+/// False: the system does not allow it.
+static bool stayOn(const std::vector<int> &processors) {
+  const int most = *std::max_element(processors.begin(), processors.end());
+  const size_t bytes = CPU_ALLOC_SIZE(most + 1);
+  std::vector<cpu_set_t> sets(bytes / sizeof(cpu_set_t) + 1);
+  for (int processor : processors)
+    CPU_SET_S(processor, bytes, sets.data());
+  return ::sched_setaffinity(0, bytes, sets.data()) == 0;
+}
+
+void Pin::review(int caller, Clock::time_point now) {
+  if (thread >= processors.size() || refused)
+    return;
+  if (company.isThere(now)) {
+    if (held)
+      letGo(now);
+  } else if (!held && now >= back) {
+    take(caller, now);
+  }
+}
+
+void Pin::take(int caller, Clock::time_point now) {
+  const int own = processors[thread];
+  held = stayOn({own == caller ? processors.front() : own});
+  refused = !held;
+  taken = now;
+}
+
+void Pin::letGo(Clock::time_point now) {
+  held = false;
+  refused = !stayOn(processors);
+  away = now - taken < away ? std::min(2 * away, kMostAway) : kAway;
+  back = now + away;
+}
+
+} // namespace zc::kernels

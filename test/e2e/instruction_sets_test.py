@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Which instructions compute: by the report of the library itself
+(ONEDNN_VERBOSE), for each set that this processor has. The kernels of our own
+name theirs in unit tests (NamesItsTiles and others of kernels-test)."""
+import os
+import pathlib
+import unittest
+
+from zctest import Fixture, ZcTest, read_log, run
+
+FLAGS = set(pathlib.Path("/proc/cpuinfo").read_text().split())
+
+
+@unittest.skipUnless("sse4_1" in FLAGS, "of x86 alone")
+class Report(ZcTest):
+
+    def need(self, *flags):
+        if lacking := set(flags) - FLAGS:
+            self.skipTest("this processor has no " + ", ".join(lacking))
+
+    def compile_model(self, fixture, *options):
+        artifact = self.folder / "a.zca"
+        self.zc("compile", fixture.model, "-o", artifact,
+                *fixture.compile_options("sgd"), *options)
+        return artifact
+
+    def kernels(self, fixture, artifact, largest, ours):
+        """The kernels that the library ran, by operator, and the first loss;
+        nothing above the set `largest` may run."""
+        log = self.folder / "log.jsonl"
+        code, out, err = run(
+            "run", artifact, "--data", fixture.data, "--steps", 1,
+            "--no-shuffle", "--log", log,
+            env={**os.environ, "ONEDNN_VERBOSE": "1",
+                 "ONEDNN_MAX_CPU_ISA": largest, "ZC_MAX_CPU_ISA": ours})
+        self.assertEqual(code, 0, err)
+        found = {}
+        for line in out.splitlines():
+            if line.startswith("onednn_verbose,exec,cpu,"):
+                operator, name = line.split(",")[3:5]
+                found.setdefault(operator, set()).add(name)
+        return found, read_log(log)[0]["loss"]
+
+    def test_convolutions(self):
+        """The losses of sets differ by roundings: 1e-5 has room for 160."""
+        fixture = Fixture("resnet")
+        artifact = self.compile_model(fixture)
+        losses = []
+        for largest, ours, name, others, flags in (
+                ("SSE41", "baseline", "sse41", ("avx",), []),
+                ("AVX2", "avx2", "avx2", ("avx512",), ["avx2", "fma"]),
+                ("AVX512_CORE", "avx512", "avx512_core", (),
+                 ["avx512f", "avx512bw", "avx512vl", "avx512dq"])):
+            if set(flags) - FLAGS:
+                continue
+            found, loss = self.kernels(fixture, artifact, largest, ours)
+            names = found["convolution"]
+            self.assertTrue(any(name in each for each in names), names)
+            for other in others:
+                self.assertFalse(any(other in each for each in names), names)
+            losses.append(loss)
+        for loss in losses[1:]:
+            self.assertAlmostEqual(loss / losses[0], 1, delta=1e-5)
+
+    def test_products_by_avx512(self):
+        self.need("avx512f", "avx512bw", "avx512vl", "avx512dq")
+        fixture = Fixture("mlp")
+        found, _ = self.kernels(fixture, self.compile_model(fixture),
+                                "AVX512_CORE", "avx512")
+        self.assertEqual(found["matmul"], {"brg:avx512_core"})
+
+    def test_bfloat16_products(self):
+        self.need("avx512_bf16")
+        fixture = Fixture("mlp")
+        artifact = self.compile_model(fixture, "--precision", "bf16")
+        found, _ = self.kernels(fixture, artifact, "AVX512_CORE_BF16", "avx512")
+        self.assertEqual(found["matmul"], {"brg:avx512_core_bf16"})
+
+    def test_bfloat16_products_by_amx(self):
+        self.need("amx_tile", "amx_bf16")
+        fixture = Fixture("mlp")
+        artifact = self.compile_model(fixture, "--precision", "bf16")
+        found, _ = self.kernels(fixture, artifact, "ALL", "amx")
+        self.assertTrue(any("amx" in each for each in found["matmul"]), found)
+
+
+if __name__ == "__main__":
+    unittest.main()
