@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Scheduling/Passes.h"
+#include "passes/Scheduling/RingTurns.h"
 #include "passes/Scheduling/ScheduleGraph.h"
 #include "passes/Scheduling/TrainProgram.h"
 
@@ -31,6 +32,7 @@ public:
       addOp(op);
     pinResults();
     orderAmongRoles();
+    orderTurns();
     delayRecomputed();
     orderUpdates();
     orderLate();
@@ -50,6 +52,7 @@ private:
   void addOp(FusedOp op);
   void pinResults();
   void orderAmongRoles();
+  void orderTurns();
   void orderUpdates();
   void orderLate();
   void delayRecomputed();
@@ -101,6 +104,19 @@ void ProgramGraph::orderAmongRoles() {
         graph.addOrder(*before, node);
       before = node;
     }
+}
+
+// Blocks of keys that go round ranks come one behind the other: those of a
+// later turn would have what comes in all turns before held meanwhile.
+void ProgramGraph::orderTurns() {
+  for (FusedOp turn : ops) {
+    if (!goesRound(turn))
+      continue;
+    for (FusedOp before : findBlocks(turn.getInputs()[0]))
+      for (FusedOp block : findBlocks(turn.getResult(0)))
+        if (nodes.at(before) < nodes.at(block))
+          graph.addOrder(nodes.at(before), nodes.at(block));
+  }
 }
 
 // Updates of states move, so that nothing may wait for them.

@@ -1,0 +1,18 @@
+//===- RingTurns.h - turns of what goes round ranks -------------*- C++ -*-===//
+#ifndef ZC_PASSES_SCHEDULING_RINGTURNS_H
+#define ZC_PASSES_SCHEDULING_RINGTURNS_H
+
+#include "dialects/Train/TrainDialect.h"
+
+namespace zc {
+
+/// Whether a rank hands on what it was handed: one part on its way is enough.
+bool goesRound(train::FusedOp op);
+
+/// The blocks of attention that read a part of keys or values, or pieces cut
+/// out of it.
+llvm::SmallVector<train::FusedOp> findBlocks(mlir::Value part);
+
+} // namespace zc
+
+#endif // ZC_PASSES_SCHEDULING_RINGTURNS_H
