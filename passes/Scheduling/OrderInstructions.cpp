@@ -108,14 +108,21 @@ void ProgramGraph::orderAmongRoles() {
 
 // Blocks of keys that go round ranks come one behind the other: those of a
 // later turn would have what comes in all turns before held meanwhile.
+// Gradients are on their way before the next block, behind which that hides.
 void ProgramGraph::orderTurns() {
   for (FusedOp turn : ops) {
     if (!goesRound(turn))
       continue;
-    for (FusedOp before : findBlocks(turn.getInputs()[0]))
-      for (FusedOp block : findBlocks(turn.getResult(0)))
-        if (nodes.at(before) < nodes.at(block))
-          graph.addOrder(nodes.at(before), nodes.at(block));
+    const SmallVector<FusedOp> blocks = findBlocks(turn.getResult(0));
+    auto before = [&](FusedOp op) {
+      for (FusedOp block : blocks)
+        if (nodes.at(op) < nodes.at(block))
+          graph.addOrder(nodes.at(op), nodes.at(block));
+    };
+    for (FusedOp earlier : findBlocks(turn.getInputs()[0])) {
+      before(earlier);
+      llvm::for_each(findSends(earlier), before);
+    }
   }
 }
 

@@ -13,6 +13,9 @@ bool goesRound(train::FusedOp op);
 /// out of it.
 llvm::SmallVector<train::FusedOp> findBlocks(mlir::Value part);
 
+/// The sends of the gradients that a block gives for a part.
+llvm::SmallVector<train::FusedOp> findSends(train::FusedOp block);
+
 } // namespace zc
 
 #endif // ZC_PASSES_SCHEDULING_RINGTURNS_H
