@@ -1,6 +1,6 @@
 //===- JoinTurns.cpp - turns round a ring, in one -------------------------===//
 //
-// What a ring of ranks hands on has come in many turns behind blocks of
+// A part that a ring of ranks hands on has come in many turns, behind blocks of
 // attention. Made again, it can come from where it began in one.
 //
 //===----------------------------------------------------------------------===//

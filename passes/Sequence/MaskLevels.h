@@ -6,7 +6,7 @@
 
 namespace zc {
 
-/// What is subtracted from a mask of such `largest` numbers, of floats: each
+/// The numbers to subtract from a mask of such `largest` ones, of floats: each
 /// itself where it hides, but scores are not lost in it; else 0.
 mlir::Value buildLevel(mlir::OpBuilder &builder, mlir::Location loc,
                        mlir::Value largest);

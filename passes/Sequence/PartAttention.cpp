@@ -261,7 +261,7 @@ private:
     gradient.erase();
   }
 
-  /// What the forward's ring has ended with.
+  /// The block that the forward's ring has ended with.
   Block beginAtEnd() {
     Value mask = gradient.getMask();
     return {endOf(keys.getSource()), endOf(values.getSource()),

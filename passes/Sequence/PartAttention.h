@@ -13,8 +13,8 @@
 
 namespace zc {
 
-/// What rings end with, by what the rank began with and their axes: the part of
-/// the rank behind it, which has been at all others.
+/// The parts that rings end with, by what the rank began with and their axes:
+/// those of the rank behind it, which have been at all others.
 using RingEnds =
     llvm::DenseMap<std::pair<mlir::Value, mlir::Attribute>, mlir::Value>;
 
@@ -24,7 +24,7 @@ struct TokenGroup {
   int64_t ranks;
   /// A rank's number among them, a scalar i64.
   llvm::function_ref<mlir::Value()> coordinate;
-  /// Of the program: attentions add theirs, and gradients begin with them.
+  /// The program's: attentions add theirs, and gradients begin with them.
   RingEnds &ends;
 };
 
