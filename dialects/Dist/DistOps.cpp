@@ -352,13 +352,9 @@ struct PartBuilder {
   OpBuilder &builder;
   Location loc;
 
-  static ArrayRef<int64_t> shapeOf(Value value) {
-    return cast<RankedTensorType>(value.getType()).getShape();
-  }
-
   /// [.., n, ..] as [.., ranks, n / ranks, ..].
   Value divide(Value value, int64_t dim, int64_t ranks) {
-    SmallVector<int64_t> shape(shapeOf(value));
+    SmallVector<int64_t> shape(train::shapeOf(value));
     shape[dim] /= ranks;
     shape.insert(shape.begin() + dim, ranks);
     return train::reshape(builder, loc, value, shape);
@@ -366,7 +362,7 @@ struct PartBuilder {
 
   /// [.., ranks, n, ..] as [.., ranks n, ..].
   Value join(Value value, int64_t dim) {
-    SmallVector<int64_t> shape(shapeOf(value));
+    SmallVector<int64_t> shape(train::shapeOf(value));
     shape[dim] *= shape[dim + 1];
     shape.erase(shape.begin() + dim + 1);
     return train::reshape(builder, loc, value, shape);
@@ -375,7 +371,7 @@ struct PartBuilder {
   /// Dim `from` becomes dim `to`; the others keep their order.
   Value move(Value value, int64_t from, int64_t to) {
     SmallVector<int64_t> permutation =
-        train::otherDims(shapeOf(value).size(), {from});
+        train::otherDims(train::shapeOf(value).size(), {from});
     permutation.insert(permutation.begin() + to, from);
     return train::transpose(builder, loc, value, permutation);
   }
@@ -413,7 +409,7 @@ Value AllGatherOp::buildLocal(OpBuilder &builder, Value part,
                                getAxesAttr(), 0, getTraffic());
   PartBuilder build{builder, getLoc()};
   // Parts one after another, then side by side.
-  SmallVector<int64_t> row(build.shapeOf(part));
+  SmallVector<int64_t> row(train::shapeOf(part));
   row.insert(row.begin(), 1);
   Value stacked = train::reshape(builder, getLoc(), part, row);
   row[0] = ranks;
@@ -428,7 +424,7 @@ Value ReduceScatterOp::buildLocal(OpBuilder &builder, Value part,
   PartBuilder build{builder, getLoc()};
   if (getDim() != 0)
     part = build.move(build.divide(part, getDim(), ranks), getDim(), 0);
-  SmallVector<int64_t> shape(build.shapeOf(part));
+  SmallVector<int64_t> shape(train::shapeOf(part));
   shape[0] /= ranks;
   Value own =
       ReduceScatterOp::create(builder, getLoc(), build.withShape(part, shape),
@@ -472,7 +468,7 @@ Value SliceOp::buildLocal(OpBuilder &builder, Value part,
   PartBuilder build{builder, getLoc()};
   Value pieces = build.divide(part, getDim(), ranks);
   Value index = train::reshape(builder, getLoc(), coordinate(), {1});
-  SmallVector<int64_t> shape(build.shapeOf(pieces));
+  SmallVector<int64_t> shape(train::shapeOf(pieces));
   shape[getDim()] = 1;
   Value own = train::GatherOp::create(
       builder, getLoc(), build.withShape(part, shape), pieces, index, getDim());

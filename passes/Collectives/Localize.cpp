@@ -82,7 +82,7 @@ private:
     auto coordinate = [&] {
       return buildCoordinate(builder, op->getLoc(), axes);
     };
-    attendParts(op, {axes, dist::getGroupSize(mesh, axes), coordinate});
+    attendParts(op, {axes, dist::getGroupSize(mesh, axes), coordinate, ends});
     return success();
   }
 
@@ -191,6 +191,7 @@ private:
   Block &block;
   dist::MeshAttr mesh;
   DenseMap<Attribute, Value> coordinates;
+  RingEnds ends;
 };
 
 struct Localize : public impl::LocalizePassBase<Localize> {

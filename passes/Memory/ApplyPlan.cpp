@@ -3,6 +3,7 @@
 
 #include "mlir/IR/IRMapping.h"
 #include "passes/Analysis/Views.h"
+#include "passes/Memory/JoinTurns.h"
 #include "passes/Scheduling/TrainProgram.h"
 
 using namespace mlir;
@@ -61,9 +62,13 @@ private:
 
   void cloneProducer(OpBuilder &builder, FusedOp op) {
     IRMapping operands;
+    const std::optional<Turn> turn =
+        joinTurns(op, [&](Value value) { return isKept(value); });
     for (Value operand : op.getInputs())
-      operands.map(operand, again(builder, operand));
-    Operation *clone = builder.clone(*op, operands);
+      operands.map(operand, again(builder, turn ? turn->begin : operand));
+    auto clone = cast<FusedOp>(builder.clone(*op, operands));
+    if (turn)
+      setShift(clone, turn->shift);
     clone->removeAttr(kGradientsAttr);
     clone->setAttr(kRecomputedAttr, builder.getUnitAttr());
     ++numClones;

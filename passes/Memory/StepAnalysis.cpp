@@ -6,6 +6,7 @@
 #include "passes/Analysis/ForwardOps.h"
 #include "passes/Analysis/LoopNests.h"
 #include "passes/Analysis/Views.h"
+#include "passes/Memory/JoinTurns.h"
 #include "passes/Scheduling/TrainProgram.h"
 
 using namespace mlir;
@@ -116,7 +117,13 @@ void StepAnalysis::walkBackward(const llvm::BitVector &kept,
   again.resize(forward.size());
   read.resize(numValues());
   SmallVector<Value> needed;
+  auto isKept = [&](Value value) {
+    auto found = indices.find(value);
+    return found != indices.end() && kept.test(found->second);
+  };
   auto need = [&](FusedOp op) {
+    if (std::optional<Turn> turn = joinTurns(op, isKept); turn && isForward(op))
+      return needed.push_back(getTensorRoot(turn->begin));
     for (Value operand : op.getInputs())
       needed.push_back(getTensorRoot(operand));
   };

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Scheduling/Passes.h"
+#include "passes/Scheduling/RingTurns.h"
 #include "passes/Scheduling/ScheduleGraph.h"
 #include "passes/Scheduling/TrainProgram.h"
 
@@ -31,6 +32,7 @@ public:
       addOp(op);
     pinResults();
     orderAmongRoles();
+    orderTurns();
     delayRecomputed();
     orderUpdates();
     orderLate();
@@ -50,6 +52,7 @@ private:
   void addOp(FusedOp op);
   void pinResults();
   void orderAmongRoles();
+  void orderTurns();
   void orderUpdates();
   void orderLate();
   void delayRecomputed();
@@ -101,6 +104,26 @@ void ProgramGraph::orderAmongRoles() {
         graph.addOrder(*before, node);
       before = node;
     }
+}
+
+// Blocks of keys that go round ranks come one behind the other: those of a
+// later turn would have what comes in all turns before held meanwhile.
+// Gradients are on their way before the next block, behind which that hides.
+void ProgramGraph::orderTurns() {
+  for (FusedOp turn : ops) {
+    if (!goesRound(turn))
+      continue;
+    const SmallVector<FusedOp> blocks = findBlocks(turn.getResult(0));
+    auto before = [&](FusedOp op) {
+      for (FusedOp block : blocks)
+        if (nodes.at(op) < nodes.at(block))
+          graph.addOrder(nodes.at(op), nodes.at(block));
+    };
+    for (FusedOp earlier : findBlocks(turn.getInputs()[0])) {
+      before(earlier);
+      llvm::for_each(findSends(earlier), before);
+    }
+  }
 }
 
 // Updates of states move, so that nothing may wait for them.

@@ -10,6 +10,7 @@
 #include "dialects/Sched/SchedDialect.h"
 #include "passes/Analysis/ForwardOps.h"
 #include "passes/Scheduling/Passes.h"
+#include "passes/Scheduling/RingTurns.h"
 #include "passes/Scheduling/TrainProgram.h"
 #include "passes/Target/Target.h"
 
@@ -92,12 +93,6 @@ static bool isOfBackward(FusedOp op) {
     auto pass = inner.getAttrOfType<StringAttr>(dist::kPassAttr);
     return pass && pass.getValue() == "backward";
   });
-}
-
-/// Whether a rank hands on what it was handed: one part on its way is enough.
-static bool goesRound(FusedOp op) {
-  Operation &inner = op.getBody().front().front();
-  return isa<dist::SendReceiveOp>(inner) && inner.hasAttr(dist::kPassAttr);
 }
 
 static int64_t bytesSent(FusedOp op) {

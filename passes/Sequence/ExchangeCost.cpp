@@ -56,11 +56,10 @@ public:
         flops / (ranks * ranks) / rates.flops * (causal ? 0.5 : 1);
     const double turns = ranks - 1;
     // The backward multiplies five times where the forward does twice, and
-    // hands the gradients on, too. Their last turn is home, behind all blocks.
+    // hands the gradients on, too, each behind a block.
     const double forward = std::max(0.0, send(2) - block);
     const double backward = std::max(0.0, send(4) - 2.5 * block);
-    return turns * (forward + backward + secondsOfSums()) + send(2) +
-           secondsOfBlind();
+    return turns * (forward + backward + secondsOfSums()) + secondsOfBlind();
   }
 
 private:

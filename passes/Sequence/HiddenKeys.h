@@ -28,10 +28,6 @@ struct Hidden : Largest {
   mlir::Value own = mlir::Value();
 };
 
-inline llvm::ArrayRef<int64_t> shapeOf(mlir::Value value) {
-  return mlir::cast<mlir::RankedTensorType>(value.getType()).getShape();
-}
-
 /// `made` by an attention, or by its gradient: the backward fetches values, and
 /// cuts them, for itself. The forward's are not kept until then.
 mlir::Value ofPass(mlir::Operation *attention, mlir::Value made);

@@ -10,11 +10,11 @@
 //
 // The largest number of a causal attention's query is that of the keys up to
 // it. A mask of queries and keys gets minus infinity behind these. One of keys
-// stays: it would become one of queries, too, of which a rank would hold rows
-// of all keys. There blocks are rounded beside such a number, as one rank's
-// scores are, and `auto` gathers keys; a ring counts them (HiddenKeys.h).
+// stays here: it would become one of queries, too, of which a rank would hold
+// rows of all keys. There each block is levelled by itself (RankAttention.h).
 //
 //===----------------------------------------------------------------------===//
+#include "passes/Sequence/MaskLevels.h"
 #include "passes/Sequence/PartMasks.h"
 
 #include "dialects/Train/Ops/OpSupport.h"
@@ -50,23 +50,8 @@ public:
   }
 
 private:
-  static ArrayRef<int64_t> shapeOf(Value value) {
-    return cast<RankedTensorType>(value.getType()).getShape();
-  }
-
   Value number(Value like, double value) {
     return splat(builder, loc, like.getType(), value);
-  }
-
-  /// Where scores are not lost in `largest`.
-  Value isAbove(Value largest) {
-    auto element = cast<FloatType>(getElementTypeOrSelf(largest.getType()));
-    const APFloat lowest =
-        APFloat::getLargest(element.getFloatSemantics(), /*Negative=*/true);
-    if (lowest.convertToDouble() < kFar)
-      return compare(builder, loc, "ge", largest, number(largest, kFar));
-    const double infinity = std::numeric_limits<double>::infinity();
-    return compare(builder, loc, "gt", largest, number(largest, -infinity));
   }
 
   Value places(int64_t count, ArrayRef<int64_t> shape, int64_t dim) {
@@ -91,13 +76,8 @@ private:
         builder, loc,
         withShape(cast<RankedTensorType>(mask.getType()), shape.drop_back()),
         "max", mask, ArrayRef<int64_t>{kMaskKeys});
-    Value isBelow =
-        compare(builder, loc, "lt", largest, number(largest, kDeep));
-    Value isDeep = AndOp::create(builder, loc, isBelow, isAbove(largest));
-    Value zero = number(largest, 0);
-    Value common = SelectOp::create(builder, loc, largest.getType(), isDeep,
-                                    largest, zero);
-    Value all = broadcast(builder, loc, common, shape, {0, 1, 2});
+    Value all = broadcast(builder, loc, buildLevel(builder, loc, largest),
+                          shape, {0, 1, 2});
     return SubOp::create(builder, loc, mask, all);
   }
 
@@ -106,19 +86,36 @@ private:
   Location loc;
 };
 
+/// Where scores are not lost in `largest`.
+Value isAbove(OpBuilder &builder, Location loc, Value largest) {
+  auto type = cast<RankedTensorType>(largest.getType());
+  const APFloat lowest = APFloat::getLargest(
+      cast<FloatType>(type.getElementType()).getFloatSemantics(),
+      /*Negative=*/true);
+  if (lowest.convertToDouble() < kFar)
+    return compare(builder, loc, "ge", largest,
+                   splat(builder, loc, type, kFar));
+  const double infinity = std::numeric_limits<double>::infinity();
+  return compare(builder, loc, "gt", largest,
+                 splat(builder, loc, type, -infinity));
+}
+
 } // namespace
+
+Value buildLevel(OpBuilder &builder, Location loc, Value largest) {
+  Type type = largest.getType();
+  Value isBelow =
+      compare(builder, loc, "lt", largest, splat(builder, loc, type, kDeep));
+  Value isDeep =
+      AndOp::create(builder, loc, isBelow, isAbove(builder, loc, largest));
+  return SelectOp::create(builder, loc, type, isDeep, largest,
+                          splat(builder, loc, type, 0));
+}
 
 /// Whether a mask's numbers may be such that blocks do not add up.
 static bool isUneven(AttentionOp op) {
   return op.getMask() && !saysLastKeys(op.getMask()) &&
          (!op.getCausal() || hasMaskOfQueries(op)) && !hidesAlike(op);
-}
-
-bool hasRoundedBlocks(func::FuncOp program) {
-  return llvm::any_of(program.getOps<AttentionOp>(), [](AttentionOp op) {
-    return op.getCausal() && op.getMask() && !hasMaskOfQueries(op) &&
-           !isFar(op);
-  });
 }
 
 void levelMasks(func::FuncOp program,

@@ -75,9 +75,6 @@ private:
     for (auto program : getOperation().getOps<func::FuncOp>()) {
       if (parts)
         partMasks(program);
-      if (hasRoundedBlocks(program))
-        getOperation()->setAttr(kRoundsBlocksAttr,
-                                UnitAttr::get(&getContext()));
       if (rings || attention == "auto")
         levelMasks(program, [&](Operation *op) {
           return rings || (canGoRound(op) && !prefersHeads(op, partsOf()));

@@ -5,6 +5,12 @@
 // the gradients, p_ij = e^(s_ij - l'_i) does not depend on blocks: with all
 // tokens' result and log sum exp, each block gives terms of sums.
 //
+// A ring of p ranks forwards has p - 1 turns: a rank's own keys and values are
+// at hand first, those of the rank behind it last. The backward begins with
+// these and goes round the other way, so that no rank has kept its own: they
+// come back to it with the last of p - 1 turns, and so do their gradients, to
+// which every rank on the way adds what its queries give.
+//
 // All ranks run one program. A block that a causal mask hides from some of them
 // adds nothing there: its log sum exp is minus infinity forwards, and the
 // largest number backwards.
@@ -71,7 +77,9 @@ private:
   /// `hidden`: of those queries; `isOwn`: the block's keys are the rank's.
   Rows attend(Value query, const Hidden &hidden, const Block &block,
               bool isOwn) {
-    AttentionOp own = build(query, block, isOwn && isCausal());
+    Value less;
+    AttentionOp own =
+        build(query, level(block, hidden, isOwn, less), isOwn && isCausal());
     Rows rows{widen(builder, loc, own.getResult()), own.getLogSumExp()};
     if (block.mask) {
       Value none = compare(builder, loc, "ge", rows.logSumExp,
@@ -82,6 +90,9 @@ private:
       if (hidden.number || !isCausal())
         rows.count = countHidden(block.mask, hidden, rows.logSumExp, isOwn);
     }
+    if (less)
+      rows.logSumExp = SubOp::create(builder, loc, rows.logSumExp,
+                                     asSums(less, rows.logSumExp));
     return rows;
   }
 
@@ -149,15 +160,16 @@ private:
 
   Rows goRound(Block block) {
     Value query = attention.getQuery();
-    Block next = rotate(block);
+    Block next = rotate(block, Way::On);
     Rows rows = attend(query, hidden, whole(block, 0), /*isOwn=*/true);
     for (int64_t turns = 1; turns < group.ranks; ++turns) {
       block = next;
       if (turns + 1 < group.ranks)
-        next = rotate(block);
+        next = rotate(block, Way::On);
       Rows more = attend(query, hidden, whole(block, turns), false);
       rows = add(rows, isCausal() ? where(beganBefore(turns), more) : more);
     }
+    noteEnd(block);
     return rows;
   }
 
@@ -170,7 +182,7 @@ private:
   /// its own to compute, whichever rank the block comes from.
   Rows goZigzag(Block block) {
     Value query = attention.getQuery();
-    Block next = rotate(block);
+    Block next = rotate(block, Way::On);
     Rows own = attend(query, hidden, whole(block, 0), /*isOwn=*/true);
     Rows early = halfOf(own, false), late = halfOf(own, true);
     Value first = half(query, 1, false), second = half(query, 1, true);
@@ -178,7 +190,7 @@ private:
     for (int64_t turns = 1; turns < group.ranks; ++turns) {
       block = next;
       if (turns + 1 < group.ranks)
-        next = rotate(block);
+        next = rotate(block, Way::On);
       Value before = beganBefore(turns);
       Block all = whole(block, turns), low = half(all, false);
       Block chosen = choose(before, low, half(all, true));
@@ -188,8 +200,20 @@ private:
       early = add(early, where(before, one));
       late = add(add(late, where(before, one, false)), other);
     }
+    noteEnd(block);
     return {concat({early.result, late.result}, 1),
             concat({early.logSumExp, late.logSumExp}, 2)};
+  }
+
+  /// For the backward, which begins with it.
+  void noteEnd(const Block &block) {
+    auto note = [&](Value own, Value end) {
+      group.ends[{own, group.axes}] = end;
+    };
+    note(keys.getSource(), block.key);
+    note(values.getSource(), block.value);
+    if (travels(block.mask))
+      note(attention.getMask(), block.mask);
   }
 
   void attendGathered() {
@@ -217,8 +241,8 @@ public:
       return attendWhole();
     if (isGathered())
       return attendGathered();
-    Block block{keys.getSource(), values.getSource(), gradient.getMask()};
-    hidden = findHidden(block.mask);
+    Block block = beginAtEnd();
+    hidden = findHidden(gradient.getMask());
     Value queryGrad = isZigzag() ? goZigzag(block) : goRound(block);
     queryGrad = narrow(builder, loc, queryGrad, gradient.getQuery().getType());
     replace({queryGrad, keys.place(builder, block.keyGrad),
@@ -235,6 +259,19 @@ private:
   void replace(ValueRange values) {
     gradient->replaceAllUsesWith(values);
     gradient.erase();
+  }
+
+  /// The block that the forward's ring has ended with.
+  Block beginAtEnd() {
+    Value mask = gradient.getMask();
+    return {endOf(keys.getSource()), endOf(values.getSource()),
+            travels(mask) ? endOf(mask) : mask};
+  }
+
+  /// Where the forward had it from elsewhere, one turn brings it.
+  Value endOf(Value own) {
+    Value end = group.ends.lookup({own, group.axes});
+    return end ? end : rotate(own, Way::Back);
   }
 
   Queries getQueries() {
@@ -257,18 +294,22 @@ private:
   /// Widens to the compute type, to add up one term per rank.
   Value wide(Value grad) { return widen(builder, loc, grad); }
 
-  void addTo(Value &sum, Value term) { sum = running(add(sum, wide(term))); }
-
-  void addGrads(Block &block, Value keyGrad, Value valueGrad) {
-    block.keyGrad = add(block.keyGrad, keys.sum(builder, keyGrad));
-    block.valueGrad = add(block.valueGrad, values.sum(builder, valueGrad));
+  void addTo(Value &sum, Value term) {
+    sum = sum ? running(add(sum, wide(term))) : wide(term);
   }
 
-  /// Gradients travel with the keys and values that they belong to, and one
-  /// turn more, home.
-  void rotateGrads(Block &block) {
-    block.keyGrad = send(block.keyGrad);
-    block.valueGrad = send(block.valueGrad);
+  void addGrads(Block &block, Value keyGrad, Value valueGrad) {
+    auto addTo = [&](Value &sum, Value term) {
+      sum = sum ? add(sum, term) : term;
+    };
+    addTo(block.keyGrad, keys.sum(builder, keyGrad));
+    addTo(block.valueGrad, values.sum(builder, valueGrad));
+  }
+
+  /// Gradients travel behind the keys and values that they belong to.
+  void sendGrads(const Block &block, Block &next) {
+    next.keyGrad = send(block.keyGrad, Way::Back);
+    next.valueGrad = send(block.valueGrad, Way::Back);
   }
 
   /// Where a mask hides all of a query's keys by finite numbers, those of a
@@ -283,8 +324,7 @@ private:
                               number(sums, 1));
     };
     Value count = countHidden(mask, rows.hidden, sums, isOwn);
-    Value total = rows.hidden.count ? broadcast(builder, loc, rows.hidden.count,
-                                                shapeOf(sums), {0, 1, 2})
+    Value total = rows.hidden.count ? asSums(rows.hidden.count, sums)
                                     : number(sums, double(group.ranks));
     Value share =
         DivOp::create(builder, loc, whereHidden(count), whereHidden(total));
@@ -295,23 +335,18 @@ private:
   ValueRange build(Queries rows, const Block &block, bool isOwn) {
     if (block.mask && (rows.hidden.number || !isCausal()))
       rows.grad = gradOfBlock(rows, block.mask, isOwn);
-    return differentiate(rows, block, isOwn && isCausal());
+    Value less;
+    const Block levelled = level(block, rows.hidden, isOwn, less);
+    if (less)
+      rows.logSumExp = add(rows.logSumExp, asSums(less, rows.logSumExp));
+    return differentiate(rows, levelled, isOwn && isCausal());
   }
 
   Value goRound(Block &block) {
     Queries rows = getQueries();
-    Block next = rotate(block);
-    ValueRange first = build(rows, whole(block, 0), /*isOwn=*/true);
-    Value queryGrad = wide(first[0]);
-    block.keyGrad = keys.sum(builder, first[1]);
-    block.valueGrad = values.sum(builder, first[2]);
-    for (int64_t turns = 1; turns < group.ranks; ++turns) {
-      next.keyGrad = block.keyGrad;
-      next.valueGrad = block.valueGrad;
-      block = next;
-      rotateGrads(block);
-      if (turns + 1 < group.ranks)
-        next = rotate(block);
+    Value queryGrad;
+    for (int64_t turns = group.ranks - 1; turns > 0; --turns) {
+      Block next = rotate(block, Way::Back);
       Queries seen = rows;
       if (isCausal())
         seen.logSumExp = choose(beganBefore(turns), rows.logSumExp,
@@ -319,8 +354,12 @@ private:
       ValueRange terms = build(seen, whole(block, turns), false);
       addTo(queryGrad, terms[0]);
       addGrads(block, terms[1], terms[2]);
+      sendGrads(block, next);
+      block = next;
     }
-    rotateGrads(block);
+    ValueRange own = build(rows, whole(block, 0), /*isOwn=*/true);
+    addTo(queryGrad, own[0]);
+    addGrads(block, own[1], own[2]);
     return queryGrad;
   }
 
@@ -355,31 +394,25 @@ private:
   Value goZigzag(Block &block) {
     Queries rows = getQueries();
     Queries first = halfOf(rows, false), second = halfOf(rows, true);
-    Block next = rotate(block);
-    ValueRange own = build(rows, whole(block, 0), /*isOwn=*/true);
-    Value early = wide(half(own[0], 1, false));
-    Value late = wide(half(own[0], 1, true));
-    block.keyGrad = keys.sum(builder, own[1]);
-    block.valueGrad = values.sum(builder, own[2]);
-    for (int64_t turns = 1; turns < group.ranks; ++turns) {
-      next.keyGrad = block.keyGrad;
-      next.valueGrad = block.valueGrad;
-      block = next;
-      rotateGrads(block);
-      if (turns + 1 < group.ranks)
-        next = rotate(block);
+    Value early, late;
+    for (int64_t turns = group.ranks - 1; turns > 0; --turns) {
+      Block next = rotate(block, Way::Back);
       Value before = beganBefore(turns);
       Block all = whole(block, turns), low = half(all, false);
       Block chosen = choose(before, low, half(all, true));
       ValueRange one = build(chooseRows(before, first, second), low, false);
       ValueRange other = build(second, chosen, false);
       addTo(early, where(before, one[0]));
-      late = add(late, wide(where(before, one[0], false)));
-      addTo(late, other[0]);
+      addTo(late, add(wide(where(before, one[0], false)), wide(other[0])));
       addGrads(block, shareOut(before, one[1], other[1]),
                shareOut(before, one[2], other[2]));
+      sendGrads(block, next);
+      block = next;
     }
-    rotateGrads(block);
+    ValueRange own = build(rows, whole(block, 0), /*isOwn=*/true);
+    addTo(early, half(own[0], 1, false));
+    addTo(late, half(own[0], 1, true));
+    addGrads(block, own[1], own[2]);
     return concat({early, late}, kTokens);
   }
 

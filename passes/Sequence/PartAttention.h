@@ -9,8 +9,14 @@
 #define ZC_PASSES_SEQUENCE_PARTATTENTION_H
 
 #include "dialects/Dist/DistDialect.h"
+#include "llvm/ADT/DenseMap.h"
 
 namespace zc {
+
+/// The parts that rings end with, by what the rank began with and their axes:
+/// those of the rank behind it, which have been at all others.
+using RingEnds =
+    llvm::DenseMap<std::pair<mlir::Value, mlir::Attribute>, mlir::Value>;
 
 /// The ranks that divide an attention's tokens.
 struct TokenGroup {
@@ -18,6 +24,8 @@ struct TokenGroup {
   int64_t ranks;
   /// A rank's number among them, a scalar i64.
   llvm::function_ref<mlir::Value()> coordinate;
+  /// The program's: attentions add theirs, and gradients begin with them.
+  RingEnds &ends;
 };
 
 /// Replaces a train.attention or train.attention_grad of a rank's parts by what

@@ -37,10 +37,6 @@ namespace zc {
 
 namespace {
 
-ArrayRef<int64_t> shapeOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
-
 /// The floats that `value` has been converted from, if it has.
 Value throughFloats(Value value) {
   auto isOfFloats = [](Value each) {

@@ -24,11 +24,6 @@ bool comeApart(mlir::func::FuncOp program);
 void levelMasks(mlir::func::FuncOp program,
                 llvm::function_ref<bool(mlir::Operation *)> goesRound);
 
-/// Whether a ring would round its blocks in a program: a causal attention has a
-/// mask of keys that hides by finite numbers above kFar, or by such as are not
-/// known. Keys are counted, but not levelled (LevelMasks.cpp).
-bool hasRoundedBlocks(mlir::func::FuncOp program);
-
 } // namespace zc
 
 #endif // ZC_PASSES_SEQUENCE_PARTMASKS_H

@@ -1,6 +1,9 @@
 //===- RankAttention.cpp - a rank's keys and masks, and those of all ------===//
 #include "passes/Sequence/RankAttention.h"
 
+#include "passes/Sequence/MaskLevels.h"
+#include "passes/Sequence/MaskNumbers.h"
+
 namespace zc::attention {
 
 Value PartAttention::gather(const RepeatedOperand &operand) {
@@ -91,6 +94,17 @@ Value PartAttention::columnsOf(Value mask, int64_t turns) {
   return reshape(builder, loc, columns, shape);
 }
 
+Block PartAttention::whole(const Block &block, int64_t turns) {
+  const bool cuts = block.mask && isOfQueries(block.mask);
+  return {keys.repeat(builder, block.key), values.repeat(builder, block.value),
+          cuts ? columnsOf(block.mask, turns) : block.mask};
+}
+
+Block PartAttention::half(const Block &block, bool second) {
+  return {half(block.key, kTokens, second), half(block.value, kTokens, second),
+          block.mask ? half(block.mask, kMaskKeys, second) : Value()};
+}
+
 Hidden PartAttention::findHidden(Value mask) {
   HiddenKeys keys(builder, op, group);
   if (!keys.areCounted())
@@ -105,7 +119,53 @@ Value PartAttention::countHidden(Value mask, const Hidden &hidden, Value like,
   Value count = isOwn && isCausal()
                     ? hidden.own
                     : HiddenKeys(builder, op, group).countIn(mask, hidden);
-  return broadcast(builder, loc, count, shapeOf(like), {0, 1, 2});
+  return asSums(count, like);
+}
+
+bool PartAttention::isLevelled() const {
+  return isCausal() && travels(getMask(op)) && !isFar(op);
+}
+
+Block PartAttention::level(const Block &block, const Hidden &queries,
+                           bool isOwn, Value &less) {
+  if (!isLevelled())
+    return block;
+  Block levelled = block;
+  Value ofQueries = buildLevel(builder, loc, queries.number);
+  if (isOwn) {
+    levelled.mask = levelOwn(block.mask, ofQueries);
+    return levelled;
+  }
+  Value numbers = widen(builder, loc, block.mask);
+  Value largest = ReduceOp::create(
+      builder, loc, withShape(numbers.getType(), shapeOf(numbers).drop_back()),
+      "max", numbers, ArrayRef<int64_t>{kMaskKeys});
+  Value ofBlock = buildLevel(builder, loc, largest);
+  levelled.mask = SubOp::create(builder, loc, block.mask,
+                                asMask(ofBlock, block.mask.getType()));
+  less = SubOp::create(
+      builder, loc, ofQueries,
+      broadcast(builder, loc, ofBlock, shapeOf(ofQueries), {0, 1, 2}));
+  return levelled;
+}
+
+/// A key's number is not above 0, or itself, for the queries that see it: what
+/// it is for others, which the causal mask hides, may not be large.
+Value PartAttention::levelOwn(Value mask, Value ofQueries) {
+  SmallVector<int64_t> shape(shapeOf(mask));
+  shape[2] = shapeOf(ofQueries)[2];
+  auto type = withShape(mask.getType(), shape);
+  Value all = broadcast(builder, loc, mask, shape, {0, 1, 2, 3});
+  Value less = SubOp::create(builder, loc, all, asMask(ofQueries, type));
+  return MinOp::create(builder, loc, less,
+                       MaxOp::create(builder, loc, all, number(all, 0)));
+}
+
+Value PartAttention::asMask(Value ofQueries, Type type) {
+  auto mask = cast<RankedTensorType>(type);
+  return broadcast(builder, loc,
+                   convert(builder, loc, ofQueries, mask.getElementType()),
+                   mask.getShape(), {0, 1, 2});
 }
 
 Value PartAttention::ownPlaces(int64_t tokens) {

@@ -30,6 +30,10 @@ struct Block {
   Value keyGrad = Value(), valueGrad = Value();
 };
 
+/// Round the ring: forwards blocks come from the ranks before, backwards from
+/// those behind.
+enum class Way { On, Back };
+
 /// The queries' results over the blocks so far.
 struct Rows {
   Value result; // as wide as kernels compute
@@ -46,12 +50,14 @@ public:
         keys(op->getOperand(1)), values(op->getOperand(2)) {}
 
 protected:
-  /// The rank's value goes to the next one; its own comes from the one before.
-  Value rotate(Value value) { return ofPass(send(value)); }
+  /// The rank's value goes to the next one, or back to the one before; another
+  /// comes from the other side.
+  Value rotate(Value value, Way way) { return ofPass(send(value, way)); }
 
-  Value send(Value value) {
+  Value send(Value value, Way way) {
+    const int64_t shift = way == Way::On ? 1 : -1;
     return dist::SendReceiveOp::create(builder, loc, value.getType(), value,
-                                       group.axes, 1, dist::kActivations);
+                                       group.axes, shift, dist::kActivations);
   }
 
   Value ofPass(Value made) { return attention::ofPass(op, made); }
@@ -62,13 +68,14 @@ protected:
     return sum;
   }
 
-  /// The keys and values of the rank before. A mask over keys goes with them;
-  /// a mask of queries and keys stays: each rank has its queries' rows.
-  Block rotate(const Block &block) {
-    const bool travels = block.mask && !isOfQueries(block.mask);
-    return {rotate(block.key), rotate(block.value),
-            travels ? rotate(block.mask) : block.mask};
+  /// The keys and values of another rank. A mask over keys goes with them; a
+  /// mask of queries and keys stays: each rank has its queries' rows.
+  Block rotate(const Block &block, Way way) {
+    return {rotate(block.key, way), rotate(block.value, way),
+            travels(block.mask) ? rotate(block.mask, way) : block.mask};
   }
+
+  static bool travels(Value mask) { return mask && !isOfQueries(mask); }
 
   static bool isOfQueries(Value mask) { return shapeOf(mask)[2] != 1; }
 
@@ -87,6 +94,21 @@ protected:
   /// sum exps; 1 for every block where none must be counted. `isOwn`: they see
   /// those before them of the rank's own.
   Value countHidden(Value mask, const Hidden &hidden, Value like, bool isOwn);
+
+  /// Whether blocks of a causal attention are levelled one by one, as its mask
+  /// of keys may hide by numbers beside which sums are rounded
+  /// (LevelMasks.cpp).
+  bool isLevelled() const;
+
+  /// A block whose mask is less what hides all of its keys: log sum exps are
+  /// then less by `less` than those of levelled queries, null: by nothing. The
+  /// rank's own block gets a mask of queries and keys, less each query's.
+  Block level(const Block &block, const Hidden &queries, bool isOwn,
+              Value &less);
+  Value levelOwn(Value mask, Value ofQueries);
+  /// Numbers [batch, heads, queries or 1] for each key of a mask of such a
+  /// type.
+  Value asMask(Value ofQueries, Type type);
 
   /// Whether the block that has gone `turns` ranks far began at a rank before
   /// this one, and not behind it.
@@ -174,6 +196,11 @@ protected:
         broadcast(builder, loc, byToken, shapeOf(result), {0, 1, 2}));
   }
 
+  /// Numbers [batch or 1, heads or 1, queries or 1] as log sum exps.
+  Value asSums(Value numbers, Value sums) {
+    return broadcast(builder, loc, numbers, shapeOf(sums), {0, 1, 2});
+  }
+
   bool isCausal() const { return op->hasAttr("causal"); }
   StringRef mode() const {
     return op->getAttrOfType<StringAttr>(kTokensAttr).getValue();
@@ -184,19 +211,10 @@ protected:
 
   /// A block that has gone `turns` ranks far, with what its keys and values are
   /// repeated for.
-  Block whole(const Block &block, int64_t turns) {
-    const bool cuts = block.mask && isOfQueries(block.mask);
-    return {keys.repeat(builder, block.key),
-            values.repeat(builder, block.value),
-            cuts ? columnsOf(block.mask, turns) : block.mask};
-  }
+  Block whole(const Block &block, int64_t turns);
 
   /// The first or second half of a block's keys, values and mask.
-  Block half(const Block &block, bool second) {
-    return {half(block.key, kTokens, second),
-            half(block.value, kTokens, second),
-            block.mask ? half(block.mask, kMaskKeys, second) : Value()};
-  }
+  Block half(const Block &block, bool second);
 
   /// The part of the first or second half of the queries.
   Hidden half(const Hidden &hidden, bool second) {

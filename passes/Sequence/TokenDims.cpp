@@ -41,10 +41,7 @@ static bool hasOrIsIn(ModuleOp module, StringRef attribute) {
 }
 
 bool canGoRound(Operation *op) {
-  const bool isRounded =
-      op->hasAttr("causal") && getMask(op) &&
-      hasOrIsIn(op->getParentOfType<ModuleOp>(), kRoundsBlocksAttr);
-  return hasKeysOfQueries(op) && !hasMaskOfQueries(op) && !isRounded;
+  return hasKeysOfQueries(op) && !hasMaskOfQueries(op);
 }
 
 bool gathersKeys(Operation *op, StringRef attention) {

@@ -30,15 +30,10 @@ bool hasMaskOfQueries(mlir::Operation *attention);
 /// Whether queries and keys are of the same tokens, by their number.
 bool hasKeysOfQueries(mlir::Operation *attention);
 
-/// On a module before roles: hasRoundedBlocks (PartMasks.h) for a program of
-/// it. Roles, of which a mask's numbers may not be known, must choose alike.
-inline constexpr llvm::StringLiteral kRoundsBlocksAttr = "train.rounds_blocks";
-
 /// Whether `auto` lets keys go round: queries and keys are as many, and there
 /// is no mask of both. Under such a mask a ring computes all blocks, and each
-/// rank holds rows of all keys; and beside a mask of keys under which a causal
-/// ring rounds its blocks (kRoundsBlocksAttr), losses differ from one rank's.
-/// There keys go round only where the user asks for it.
+/// rank holds rows of all keys: there keys go round only where the user asks
+/// for it.
 bool canGoRound(mlir::Operation *attention);
 
 /// Whether an attention that does not divide its heads gathers all keys, in the

@@ -124,7 +124,8 @@ func.func @step(%x: tensor<4xf32> {{train.input = "x"}}) -> (tensor<4xf32> {{tra
 
     def test_llama(self):
         """Ulysses' exchanges between tokens and heads."""
-        self.check_found(self.find_all("llama", "--zero", "2"), 12,
+        self.check_found(self.find_all("llama", "--zero", "2",
+                                       "--sp-attention", "ulysses"), 12,
                          "an exchange is dropped", "a factor is twice as large",
                          "the coordinate of the wrong axis")
 

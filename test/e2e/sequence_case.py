@@ -40,11 +40,15 @@ class TokensCase(ZcTest):
 class SequenceCase(ZcTest):
 
     def compare(self, labels=TOKENS, options=(), on_ranks=(), meshes=(),
-                rtol=5e-6, feeds=(), alone_feeds=(), **model_options):
+                rtol=5e-6, feeds=(), alone_feeds=(), alone_options=(),
+                **model_options):
         """Losses of meshes and kinds of attention are those of one rank; feeds:
-        more inputs, by name; alone_feeds: others, of the one rank."""
+        more inputs, by name; alone_feeds, alone_options: others, of the one
+        rank and its model."""
         model, data = self.folder / "made.onnx", self.folder / "made.npz"
         make_attention(model, **model_options)
+        one = self.folder / "one.onnx"
+        make_attention(one, **{**model_options, **dict(alone_options)})
         draw = np.random.default_rng(0)
         counts = {"x": TOKENS * math.prod(
             each.get("strides", [1])[0]
@@ -71,8 +75,8 @@ class SequenceCase(ZcTest):
                 ("sp=4", "gather"),
                 ("sp=2", "ring"), ("sp=4", "ring")])):
             artifact, log = self.folder / "d.zca", self.folder / "log.jsonl"
-            self.zc("compile", model, "-o", artifact, "--loss", "mse",
-                    *options, *(["--mesh", mesh, "--sp-attention", attention,
+            self.zc("compile", model if mesh else one, "-o", artifact, "--loss",
+                    "mse", *options, *(["--mesh", mesh, "--sp-attention", attention,
                                  *on_ranks] if mesh else []))
             ranks = math.prod(int(axis.split("=")[1])
                               for axis in mesh.split(",") if axis)

@@ -74,10 +74,9 @@ def print_rotations(zc, artifact, data, folder, steps):
     shares = [sum(waited for _, _, waited in step) /
               sum(block for _, block, _ in step) for step in hidden]
     print(f"{len(hidden[0])} of {len(found[0])} rotations a step are issued "
-          f"before a block of attention, the others take the last gradients "
-          f"home; who reads the first waits for {statistics.median(shares):.3f} "
-          f"of the blocks (median step), at least {min(shares):.3f}, at most "
-          f"{max(shares):.3f}")
+          f"before a block of attention; who reads them waits for "
+          f"{statistics.median(shares):.3f} of the blocks (median step), at "
+          f"least {min(shares):.3f}, at most {max(shares):.3f}")
 
 
 def main():

@@ -252,7 +252,7 @@ Value ScalarBuilder::toFloat(Type type, Value integer) {
 //===----------------------------------------------------------------------===//
 
 ArrayRef<int64_t> shapeOf(Value buffer) {
-  return cast<MemRefType>(buffer.getType()).getShape();
+  return cast<ShapedType>(buffer.getType()).getShape();
 }
 
 /// The element type of the buffer in memory.

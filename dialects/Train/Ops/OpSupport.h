@@ -220,7 +220,7 @@ mlir::Value widenScalar(mlir::OpBuilder &builder, mlir::Location loc,
 mlir::Value narrowScalar(mlir::OpBuilder &builder, mlir::Location loc,
                          mlir::Value scalar, mlir::Type type);
 
-/// Shape of a memref value, and the type that its elements are computed with.
+/// Shape of a tensor or buffer, and the type that a buffer is computed with.
 llvm::ArrayRef<int64_t> shapeOf(mlir::Value buffer);
 mlir::Type elementOf(mlir::Value buffer);
 

@@ -2,21 +2,30 @@
 // RUN: zc-opt %s --zc-find-tokens="parts=4 attention=gather" --zc-annotate-mesh="mesh=dp=2,sp=4" --zc-propagate-sharding --zc-insert-collectives --zc-localize --canonicalize --cse --split-input-file | FileCheck %s --check-prefix=GATHER
 
 // Tests a ring: each turn's keys and values are on their way before the block
-// that they hide behind; three turns forward, and four for the gradients, home.
+// that they hide behind; three turns forward. The backward begins with the keys
+// of the last, and takes three turns back: with the last come the rank's own,
+// and their gradients.
 // CHECK-LABEL: func.func @step
 // CHECK-COUNT-2: dist.send_receive {{.*}}dist.pass = "forward"{{.*}}tensor<1x4x3x6xf32>
 // CHECK: train.attention %{{.*}} {scale = 1.000000e+00 : f64} : (tensor<1x4x3x6xf32>
 // CHECK-COUNT-2: dist.send_receive {{.*}}dist.pass = "forward"
 // CHECK: train.attention
-// CHECK-COUNT-2: dist.send_receive {{.*}}dist.pass = "forward"
+// CHECK: %[[K:.*]] = dist.send_receive {{.*}}dist.pass = "forward"{{.*}}shift = 1
+// CHECK: %[[V:.*]] = dist.send_receive {{.*}}dist.pass = "forward"{{.*}}shift = 1
 // CHECK-COUNT-2: train.attention
 // CHECK-NOT: dist.pass = "forward"
+// CHECK: dist.send_receive %[[K]] {{.*}}dist.pass = "backward"{{.*}}shift = -1
+// CHECK: dist.send_receive %[[V]] {{.*}}dist.pass = "backward"{{.*}}shift = -1
+// CHECK: train.attention_grad %{{.*}}, %[[K]], %[[V]]
+// CHECK-COUNT-2: dist.send_receive {{.*}}{axes = ["sp"], shift = -1
+// CHECK-COUNT-2: dist.send_receive {{.*}}dist.pass = "backward"{{.*}}shift = -1
 // CHECK: train.attention_grad
-// CHECK: dist.send_receive {{.*}}dist.pass = "backward"
+// CHECK-COUNT-2: dist.send_receive {{.*}}{axes = ["sp"], shift = -1
+// CHECK-COUNT-2: dist.send_receive {{.*}}dist.pass = "backward"{{.*}}shift = -1
 // CHECK: train.attention_grad
+// CHECK-COUNT-2: dist.send_receive {{.*}}{axes = ["sp"], shift = -1
+// CHECK-NOT: dist.send_receive
 // CHECK: train.attention_grad
-// CHECK: train.attention_grad
-// CHECK-COUNT-2: dist.send_receive
 // CHECK-NOT: dist.send_receive
 // CHECK: return
 // GATHER-LABEL: func.func @step

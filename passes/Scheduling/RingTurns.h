@@ -1,0 +1,21 @@
+//===- RingTurns.h - turns of what goes round ranks -------------*- C++ -*-===//
+#ifndef ZC_PASSES_SCHEDULING_RINGTURNS_H
+#define ZC_PASSES_SCHEDULING_RINGTURNS_H
+
+#include "dialects/Train/TrainDialect.h"
+
+namespace zc {
+
+/// Whether a rank hands on what it was handed: one part on its way is enough.
+bool goesRound(train::FusedOp op);
+
+/// The blocks of attention that read a part of keys or values, or pieces cut
+/// out of it.
+llvm::SmallVector<train::FusedOp> findBlocks(mlir::Value part);
+
+/// The sends of the gradients that a block gives for a part.
+llvm::SmallVector<train::FusedOp> findSends(train::FusedOp block);
+
+} // namespace zc
+
+#endif // ZC_PASSES_SCHEDULING_RINGTURNS_H
