@@ -27,8 +27,8 @@ template <typename T> Type typeIn(MLIRContext *context) {
 
 constexpr Format kBFloat16 = {typeIn<BFloat16Type>, std::nullopt, std::nullopt};
 constexpr Format kFloat16 = {typeIn<Float16Type>, 65504, std::nullopt};
-// As Gist's 8 bits: 4 of them are the exponent's, 3 the mantissa's. What is not
-// 0 stays so, for a ReLU's gradient passes where its result is above 0.
+// As Gist's 8 bits: 4 of them are the exponent's, 3 the mantissa's. No number
+// becomes 0, for a ReLU's gradient passes where its result is above 0.
 constexpr Format kFloat8 = {typeIn<Float8E4M3FNType>, 448, 0x1p-9};
 
 class LowPrecision : public KeptEncoder {

@@ -3,8 +3,8 @@ at, for a network as ONNX, in bytes.
 
 Its baseline is CNTK of 2018: a layer's output is a tensor of its own, and so is
 its gradient; ReLU keeps its output for the backward, max-pooling its input and
-its output, convolutions and products their inputs. What lives at other times
-shares memory: tensors are sorted by size, and each joins the first group none of
+its output, convolutions and products their inputs. Tensors of different
+times share memory: they are sorted by size, and each joins the first group none of
 whose members lives when it does; a group is as large as its first. Feature maps
 that are stashed for the backward, those that are consumed at once, and gradient
 maps count; weights, their gradients and workspaces do not.

@@ -34,7 +34,7 @@ func.func @step(%x: !t {train.input = "x"}, %y: !h {train.input = "y"}, %w: !t {
   }
   // Tests that what a softmax of the backward reads stays: an error of a power
   // of e is a factor of the result. 16 bits are enough for it.
-  // Of what it is computed from here the nearest number of E4M3 is kept, the
+  // But its own factor is kept as the nearest number of E4M3, the
   // largest one where that does not reach, and none of 0 but for 0.
   // CHECK: %[[A:.*]]:2 = train.fused(%[[E]]) : (tensor<64x64xf32>) -> (tensor<64x64xf32>, tensor<64x64xf8E4M3FN>)
   // CHECK-NEXT: ^bb0(%[[X:.*]]: tensor<64x64xf32>):
