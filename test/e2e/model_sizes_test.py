@@ -126,6 +126,31 @@ class Sizes(RequirementsTest):
         self.assertAlmostEqual(factors[1], 4, delta=0.01)
         self.assertAlmostEqual(factors[2], 8, delta=0.01)
 
+    def test_lab_of_linear_layers(self):
+        """C-39, M-13: the lab's 20 linear layers, samples of 10,000 to 20,000
+        numbers, 20 of them, absolute differences for a loss; per stage its
+        columns, nodes, batch, parameters, memory before a step and in it."""
+        for width, parameters in ((10000, 2_000_200_000),
+                                  (15000, 4_500_300_000),
+                                  (20000, 8_000_400_000)):
+            model = self.write_large("large_mlp.py", batch=20, inputs=width,
+                                     width=width, layers=19, classes=width)
+            rows = self.plan(model, "--loss", "l1", "--optimizer", "adamw",
+                             "--precision", "bf16", "--mesh", "dp=4",
+                             "--cluster", "piz-daint", "--table",
+                             section="table")
+            self.assertEqual([row["zero"] for row in rows], [0, 1, 2, 3])
+            whole, ranks = 16 * parameters, 4
+            for row, bytes_ in zip(rows, (
+                    whole, 4 * parameters + 12 * parameters / ranks,
+                    2 * parameters + 14 * parameters / ranks, whole / ranks)):
+                self.assertEqual((row["nodes"], row["batch"],
+                                  row["parameters"]), (4, 20, parameters))
+                self.assertAlmostEqual(row["state_bytes"] / bytes_, 1)
+            for name in ("initial_memory", "training_memory"):
+                found = [row[name] for row in rows]
+                self.assertEqual(found, sorted(found, reverse=True))
+
     def test_sizes_up_to_a_trillion(self):
         """L-12: 16/1024 bytes a parameter with ZeRO-3 on 1024 ranks; 1e12 take
         15.6 GB."""
