@@ -247,8 +247,8 @@ class Translate(ZcTest):
     def test_megatron(self):
         commands, said = self.translate("--ranks", 4, "--", *MEGATRON)
         self.assertEqual(said.splitlines(), [
-            "translate: left out: --weight-decay of one dim: Megatron-LM leaves "
-            "biases and norms alone: say --no-weight-decay REGEX",
+            "translate: left out: --weight-decay of biases and norms: "
+            "Megatron-LM leaves these alone: say --no-weight-decay REGEX",
             "translate: left out: --hidden-size: the model has it"])
         found = self.options(commands[0])
         for name, value in {

@@ -72,8 +72,24 @@ func.func @step(%x: !t {train.input = "x"}, %y: !h {train.input = "y"}, %w: !t {
     %2 = train.mul %0, %1 : (!t, !t) -> !t
     train.yield %2 : !t
   }
+  // Tests that the only op that needs a decoded value comes before others that
+  // read its gradient, which make values when that has gone.
+  // CHECK: %[[WHOLE:.*]] = train.fused(%[[A]]#1) {train.recomputed} : (tensor<64x64xf8E4M3FN>) -> tensor<64x64xf32>
+  // CHECK: %[[G:.*]] = train.fused(%[[WHOLE]], %[[P:.*]]) {library = "onednn.matmul", train.gradients = array<i64: 0>}
+  // CHECK: train.fused(%[[P]], %{{.*}}) {library = "onednn.matmul"}
+  %i = train.fused(%p, %w) {library = "onednn.matmul"} : (!t, !t) -> !t {
+  ^bb0(%l: !t, %r: !t):
+    %0 = train.matmul %l, %r : (!t, !t) -> !t
+    train.yield %0 : !t
+  }
+  %q = train.fused(%e, %p) {library = "onednn.matmul", train.gradients = array<i64: 0>} : (!t, !t) -> !t {
+  ^bb0(%l: !t, %r: !t):
+    %0 = train.matmul %l, %r {transpose_lhs} : (!t, !t) -> !t
+    train.yield %0 : !t
+  }
+  // CHECK: train.fused(%{{.*}}, %[[A]]#1) {train.gradients = array<i64: 0>}
   // CHECK: train.convert %{{.*}} : (tensor<64x64xf8E4M3FN>) -> tensor<64x64xf32>
-  %d = train.fused(%p, %e) {train.gradients = array<i64: 0>} : (!t, !t) -> !t {
+  %d = train.fused(%i, %e) {train.gradients = array<i64: 0>} : (!t, !t) -> !t {
   ^bb0(%l: !t, %r: !t):
     %0 = train.mul %l, %r : (!t, !t) -> !t
     train.yield %0 : !t
@@ -85,10 +101,11 @@ func.func @step(%x: !t {train.input = "x"}, %y: !h {train.input = "y"}, %w: !t {
     %0 = train.mul %r, %r : (!h, !h) -> !h
     train.yield %0 : !h
   }
-  %u = train.fused(%w, %d) : (!t, !t) -> !t {
-  ^bb0(%l: !t, %r: !t):
+  %u = train.fused(%w, %d, %q) : (!t, !t, !t) -> !t {
+  ^bb0(%l: !t, %r: !t, %s: !t):
     %0 = train.sub %l, %r : (!t, !t) -> !t
-    train.yield %0 : !t
+    %1 = train.sub %0, %s : (!t, !t) -> !t
+    train.yield %1 : !t
   }
   %z = train.fused(%v, %m) : (!h, !h) -> !h {
   ^bb0(%l: !h, %r: !h):
