@@ -237,7 +237,8 @@ static void addKeptOptions(CLI::App &command, CompileOptions &options) {
           "zeros; there is room for this share of its elements, 0.6, and a run "
           "with more ends); bf16 or fp16 (float32 in 16 bits, fp16 at most "
           "+-65504: losses of equal weights stay the same, gradients are "
-          "rounded); or none")
+          "rounded); fp8 (floats of 32 and 16 bits in 8: E4M3, at most +-448, "
+          "not what a softmax is computed from); or none")
       ->check(checkEncodings)
       ->type_name("LIST");
   command.add_flag("--partition-activations", options.partitionActivations,

@@ -106,6 +106,7 @@ private:
   void decodeIn(const KeptEncoder &encoder, OpOperand &read, Value encoded);
   Value decodeBefore(const KeptEncoder &encoder, FusedOp reader,
                      ValueRange encoded, RankedTensorType type);
+  void moveUp(FusedOp reader, Value kept) const;
   void moveOffload(OpResult from, ArrayRef<Value> to);
 
   func::FuncOp program;
@@ -336,6 +337,28 @@ Value Encoding::decodeBefore(const KeptEncoder &encoder, FusedOp reader,
   return decoded;
 }
 
+/// In front of the ops of the backward that read the same gradient: a decoded
+/// value has gone when these make theirs. Nothing but such ops and views lies
+/// between.
+void Encoding::moveUp(FusedOp reader, Value kept) const {
+  DenseSet<Value> roots;
+  for (Value operand : reader.getInputs())
+    if (getTensorRoot(operand) != kept)
+      roots.insert(getTensorRoot(operand));
+  Operation *place = reader;
+  for (Operation *op = reader->getPrevNode();
+       op && (isa<ReshapeOp>(op) || backward.contains(op)) &&
+       !llvm::is_contained(op->getUsers(), reader.getOperation());
+       op = op->getPrevNode())
+    if (auto other = dyn_cast<FusedOp>(op))
+      if (llvm::any_of(other.getInputs(), [&](Value operand) {
+            return roots.contains(getTensorRoot(operand));
+          }))
+        place = op;
+  if (place != reader)
+    reader->moveBefore(place);
+}
+
 void Encoding::encode(const KeptEncoder &encoder, const KeptValue &kept,
                       size_t entry) {
   RankedTensorType type = kept.getType();
@@ -343,13 +366,22 @@ void Encoding::encode(const KeptEncoder &encoder, const KeptValue &kept,
   // The value's producer may be another op by now.
   auto value = cast<OpResult>(entries[entry].value);
   moveOffload(value, encoded);
+  auto decodesItself = [&](OpOperand *read) {
+    return encoder.isElementwise() &&
+           mayDecode(cast<FusedOp>(read->getOwner()));
+  };
+  bool isAlone = llvm::count_if(kept.backward, [&](OpOperand *read) {
+                   return !decodesItself(read);
+                 }) == 1;
   Value decoded;
   for (OpOperand *read : kept.backward) {
     auto reader = cast<FusedOp>(read->getOwner());
-    if (encoder.isElementwise() && mayDecode(reader)) {
+    if (decodesItself(read)) {
       decodeIn(encoder, *read, encoded.front());
       continue;
     }
+    if (isAlone)
+      moveUp(reader, value);
     if (!decoded)
       decoded = decodeBefore(encoder, reader, encoded, type);
     OpBuilder builder(reader);

@@ -37,7 +37,11 @@ constexpr EncodingKind kKinds[] = {
     {"sparse", "[=DENSITY]", createSparse},
     {"bf16", "", withoutParameter<createBfloat16Encoder>},
     {"fp16", "", withoutParameter<createFloat16Encoder>},
+    {"fp8", "", withoutParameter<createFloat8Encoder>},
 };
+
+// A value is rounded once.
+constexpr StringRef kRounding[] = {"bf16", "fp16", "fp8"};
 
 std::string listKinds() {
   std::string names = "none";
@@ -65,11 +69,15 @@ std::optional<KeptEncoders> parseEncodings(StringRef list, std::string &error) {
     llvm::move(made, std::back_inserter(encoders));
     words.erase(word);
   }
-  if (words.empty() && !(list.contains("bf16") && list.contains("fp16")))
+  bool isRoundedTwice = llvm::count_if(kRounding, [&](StringRef name) {
+                          return list.contains(name);
+                        }) > 1;
+  if (words.empty() && !isRoundedTwice)
     return encoders;
-  error = words.empty() ? "expected one of bf16 and fp16, found both"
-                        : "expected a list, separated by commas, of " +
-                              listKinds() + ", found '" + list.str() + "'";
+  error = words.empty()
+              ? "expected one of bf16, fp16 and fp8, found '" + list.str() + "'"
+              : "expected a list, separated by commas, of " + listKinds() +
+                    ", found '" + list.str() + "'";
   return std::nullopt;
 }
 

@@ -69,6 +69,12 @@ std::optional<KeptEncoders> parseEncodings(llvm::StringRef list,
 std::unique_ptr<KeptEncoder> createBfloat16Encoder();
 std::unique_ptr<KeptEncoder> createFloat16Encoder();
 
+/// Keeps values of 32- and 16-bit floats in 8 bits, E4M3, without a scale: a
+/// magnitude from 2^-6 to 448 is off by at most 2^-4 of itself, a lower one by
+/// at most 2^-9, a higher one becomes 448; none but 0 becomes 0. Not those that
+/// a power of e is computed from.
+std::unique_ptr<KeptEncoder> createFloat8Encoder();
+
 /// Keeps of floats of which the backward only asks where they are above 0 that
 /// answer; and truth values as bits, packed along the dim that suits best.
 std::unique_ptr<KeptEncoder> createSignEncoder();

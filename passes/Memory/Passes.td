@@ -77,6 +77,8 @@ def EncodeKeptPass : Pass<"zc-encode-kept", "::mlir::ModuleOp"> {
       elements, 0.6 by default, and a run that needs more ends
     - `bf16`, `fp16`: float32 in 16 bits; numbers beyond fp16's range become its
       largest one
+    - `fp8`: floats of 32 and 16 bits as E4M3, without a scale, but those that a
+      power of e is computed from; numbers beyond 448 become 448
 
     `partition` names an axis of the mesh: if all its ranks compute a value, each
     keeps a part, and they gather it for the backward. Small values stay as they
@@ -97,7 +99,7 @@ def EncodeKeptPass : Pass<"zc-encode-kept", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"encodings", "encodings", "std::string", "\"none\"",
-           "none, or a list of bits, sparse[=DENSITY], bf16, fp16">,
+           "none, or a list of bits, sparse[=DENSITY], bf16, fp16, fp8">,
     Option<"partition", "partition", "std::string", "\"\"",
            "the axis that divides what its ranks all have; empty: none">,
     Option<"all", "all", "bool", "false",

@@ -258,6 +258,26 @@ class Losses(Fake):
     def test_cnn(self):
         self.losses_are_pytorchs("cnn")
 
+    def test_values_kept_in_8_bits(self):
+        """The processor's losses, and other ones than without."""
+        options = Fixture("cnn").compile_options("adamw")
+        found = {}
+        for target in ("cpu", "cuda"):
+            for kinds in ("none", "bits,fp8"):
+                artifact = self.folder / f"{target}-{kinds}.zca"
+                self.zc("compile", Fixture("cnn").model, "-o", artifact,
+                        *options, "--compress-activations", kinds, "--target",
+                        target, *(("--cubins", "none") if target == "cuda"
+                                  else ()), env=self.gpu)
+                self.zc(*self.command("cnn", artifact, 3), env=self.gpu)
+                found[target, kinds] = [line["loss"]
+                                        for line in read_log(self.log)]
+        for kinds in ("none", "bits,fp8"):
+            np.testing.assert_allclose(found["cuda", kinds],
+                                       found["cpu", kinds], 1e-4)
+        self.assertNotEqual(found["cuda", "bits,fp8"][1:],
+                            found["cuda", "none"][1:])
+
     def test_regression(self):
         self.losses_are_pytorchs("regression")
 

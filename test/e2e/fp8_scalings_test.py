@@ -155,6 +155,56 @@ class Delayed(Fp8Test):
             np.testing.assert_allclose(history, expected[name], 1e-2,
                                        err_msg=name)
 
+    def skipping_model(self):
+        """The first layer's values are a factor of the fourth one's product,
+        too: they cross stages, with what is known of their magnitudes."""
+        wide = dict(zip(("w0", "w1", "w2", "w3", "w4"),
+                        fp8_network.weights((64, 64, 64, 64, 64, 16))))
+        nodes = [("MatMul", ["x", "w0"], "p0"), ("Relu", ["p0"], "r0"),
+                 ("MatMul", ["r0", "w1"], "p1"), ("Relu", ["p1"], "r1"),
+                 ("MatMul", ["r1", "w2"], "p2"), ("Relu", ["p2"], "r2"),
+                 ("MatMul", ["r0", "w3"], "p3"), ("Add", ["r2", "p3"], "s"),
+                 ("Relu", ["s"], "r3"), ("MatMul", ["r3", "w4"], "y")]
+        return self.save("skips.onnx", nodes, wide, {"x": (128, 64)},
+                         {"y": (128, 16)})
+
+    def check_shared_history(self, ranks, expected):
+        """Two products' factor has one history on a rank, one in each stage that
+        reads it: the same. Fills `expected` with one rank's."""
+        histories = self.histories()
+        if ranks == 1:
+            self.assertNotIn("w3.input", histories)
+            expected.update(histories)
+            expected["w3.input"] = histories["w1.input"]
+            return
+        self.assertEqual(set(histories), set(expected))
+        for name, history in histories.items():
+            np.testing.assert_allclose(history, expected[name],
+                                       1e-2 if ranks == 2 else 5e-2,
+                                       err_msg=f"{name}, {ranks} ranks")
+
+    def test_interleaved_skips(self):
+        """Values that cross chunks have the scales and histories of one rank,
+        with several micro-batches under way and replicas beside."""
+        x, labels = data(batch=128, widths=(64, 16))
+        pp = ("--schedule", "interleaved", "--chunks", "2", "--verify", "deep")
+        for scaling in ("delayed:3", "current"):
+            found, expected = {}, {}
+            for ranks, mesh in ((1, ()), (2, ("--mesh", "pp=2", *pp)),
+                                (4, ("--mesh", "dp=2,pp=2", *pp))):
+                self.artifact, _ = self.compiled(
+                    self.skipping_model(), "--precision", "fp8",
+                    "--fp8-scaling", scaling, "--accumulate", "4", *mesh)
+                found[ranks], _ = self.trained(
+                    self.artifact, x, labels,
+                    *(("--local-ranks", ranks) if ranks > 1 else ()),
+                    steps=STEPS, lr=LEARNING_RATE)
+                if scaling == "delayed:3":
+                    self.check_shared_history(ranks, expected)
+            # One rank adds in another order; replicas round terms to bfloat16.
+            np.testing.assert_allclose(found[2], found[1], rtol=1e-5)
+            np.testing.assert_allclose(found[4], found[1], rtol=2e-2)
+
     def test_convergence(self):
         """A language model's last losses are those of bfloat16 within 2%."""
         last = {}

@@ -58,12 +58,17 @@ class Gallery(ZcTest):
         """Figures 1, 8 and 14: what each strategy cuts."""
         found = self.figures("strategies")
         boxes = {title: len(self.boxes(each)) for title, each in found.items()}
-        data, zero3, tensor, both = (boxes[title] for title, *_ in
-                                     gallery.STRATEGIES)
+        data, zero3, tensor, both, tokens, experts, cut = (
+            boxes[title] for title, *_ in gallery.STRATEGIES)
         self.assertEqual(data, 4 + 5)  # samples alone are cut
         self.assertGreater(zero3, data)
         self.assertGreater(tensor, 1 + 5)
         self.assertEqual(both, tensor + 1)  # and the samples
+        self.assertEqual(tokens, 2 + 5)  # of each sample a half
+        # The samples and two matrices of experts by four; a router, and two more.
+        self.assertEqual(experts, 3 * 4 + 3)
+        # Samples by two, matrices of experts by both axes, three more along tp.
+        self.assertLess(2 + 2 * 4 + 3, cut)
 
     def test_memory_precision_and_gradients(self):
         """Figures 15, 16 and 17."""

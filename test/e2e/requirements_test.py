@@ -257,6 +257,22 @@ class Bytes(RequirementsTest):
         self.assertGreater(found["count_by_tenth"][0],
                            found["count_by_tenth"][9])
 
+    def test_states_of_rows_and_columns(self):
+        """J-06, J-07: of a matrix of 1024 x 4096 the second moments of Adafactor
+        and the accumulators of SM3 are 1024 + 4096 numbers; Adam has two of
+        4,194,304."""
+        size = 1024 * 4096
+        model = self.save(
+            [helper.make_node("MatMul", ["x", "w"], ["y"])],
+            [("x", [2, 1024])], [("y", [2, 4096])],
+            {"w": np.zeros((1024, 4096), np.float32)})
+        for optimizer, expected in (("adafactor", 5120), ("sm3", 5120),
+                                    ("adamw", 2 * size), ("sgd", 0)):
+            memory = self.inspect(model, "--loss", "mse", "--optimizer",
+                                  optimizer)["memory"]
+            # Beside them a few scalars, such as the step.
+            self.assertAlmostEqual(memory["optimizer"] / 4, expected, delta=64)
+
     def test_memory_by_depth(self):
         """H-04: work in place needs less than results of their own, tensors that
         share bytes less again, and a plan that keeps sqrt(layers) boundaries

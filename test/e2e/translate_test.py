@@ -15,14 +15,16 @@ TOOL = pathlib.Path(__file__).resolve().parents[2] / "tools" / "translate"
 CONFIG = {
     "train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 2,
     "gradient_clipping": 1.0, "steps_per_print": 10,
-    "fp16": {"enabled": True, "initial_scale_power": 16},
+    "fp16": {"enabled": True, "initial_scale_power": 16, "hysteresis": 1,
+             "loss_scale_window": 2000},
+    "communication_data_type": "fp32",
     "zero_optimization": {
         "stage": 2, "overlap_comm": True, "reduce_bucket_size": 262144,
         "offload_optimizer": {"device": "cpu"}},
     "optimizer": {"type": "Adam", "params": {
         "lr": 3e-4, "betas": [0.9, 0.95], "eps": 1e-8}},
     "scheduler": {"type": "WarmupDecayLR", "params": {
-        "warmup_num_steps": 2, "total_num_steps": 4,
+        "warmup_num_steps": 2, "total_num_steps": 4, "warmup_max_lr": 3e-4,
         "warmup_type": "linear"}}}
 
 MEGATRON = """--pipeline-model-parallel-size 2 --tensor-model-parallel-size 2
@@ -175,20 +177,57 @@ class Translate(ZcTest):
         commands, said = self.translate("--ranks", 4, "--", *flags, *more)
         return (*map(self.options, commands),
                 [line.split(": ")[2] for line in said.splitlines()
-                 if "--hidden-size" not in line])
+                 if "--hidden-size" not in line
+                 and "--weight-decay of" not in line])
 
     def test_megatron_schedules(self):
         """Where nothing is said it is Megatron-LM's own, and a decay that does
         not end with the run is no zc's."""
         _, run, left = self.megatron(without=("--lr-decay-style", "cosine"))
         self.assertEqual((run["--lr-schedule"], left), ("linear", []))
-        wsd = ("--lr-decay-style", "WSD", "--lr-wsd-decay-iters", "1")
+        wsd = ("--lr-decay-style", "WSD", "--lr-wsd-decay-style", "linear",
+               "--lr-wsd-decay-iters", "1")
         _, run, left = self.megatron(*wsd)
         self.assertEqual((run["--lr-decay-steps"], left), ("1", []))
         _, _, left = self.megatron(*wsd, "--lr-decay-iters", "3")
         self.assertEqual(left, ["--lr-decay-iters 3"])
-        _, _, left = self.megatron(*wsd[:2])
+        _, _, left = self.megatron(*wsd[:4])
         self.assertEqual(left, ["--lr-decay-style WSD"])
+        _, _, left = self.megatron(*wsd[:2], *wsd[4:])  # theirs
+        self.assertEqual(left, ["--lr-wsd-decay-style exponential"])
+
+    def test_own_numbers(self):
+        """Numbers that these programs take where nothing is said, and zc does
+        not: they are in the options, or it is said that zc has others."""
+        compile_, _, _ = self.megatron("--optimizer", "sgd")
+        self.assertEqual((compile_["--momentum"], compile_["--weight-decay"]),
+                         ("0.9", "0.01"))
+        _, _, left = self.megatron("--fp16", without=("--bf16",))
+        self.assertEqual(left, ["--initial-loss-scale 4.29497e+09",
+                                "--loss-scale-window 1000", "--hysteresis 2"])
+        for more, scaling in (((), "delayed:1"),
+                              (("--fp8-amax-compute-algo", "max"),
+                               "delayed:16")):
+            compile_, _, _ = self.megatron("--fp8-format", "hybrid",
+                                           "--fp8-amax-history-len", "16",
+                                           *more)
+            self.assertEqual(compile_["--fp8-scaling"], scaling)
+        config = {key: CONFIG[key] for key in (
+            "train_micro_batch_size_per_gpu", "optimizer")}
+        commands, said = self.deepspeed(
+            dict(config, fp16={"enabled": True}), "--ranks", 2)
+        self.assertEqual(self.options(commands[0])["--clip-norm"], "1.0")
+        self.assertEqual([line.split(": ")[2] for line in said.splitlines()], [
+            "fp16.loss_scale_window 1000", "fp16.hysteresis 2",
+            "communication_data_type fp16"])
+        for ranks, sent in ((2, "bf16"), (1, None)):
+            commands, said = self.deepspeed(
+                dict(config, bf16={"enabled": True}), "--ranks", ranks)
+            self.assertEqual(
+                self.options(commands[0]).get("--reduce-precision"), sent)
+            self.assertEqual(said, "")
+        found, _ = self.schedule("WarmupDecayLR", warmup_type="linear")
+        self.assertEqual(found["--lr"], "0.001")  # not the optimizer's
 
     def test_megatron_sharding(self):
         """The most that any flag asks for; values that do not exist are left."""
@@ -207,8 +246,10 @@ class Translate(ZcTest):
 
     def test_megatron(self):
         commands, said = self.translate("--ranks", 4, "--", *MEGATRON)
-        self.assertEqual(said, "translate: left out: --hidden-size: the model "
-                               "has it\n")
+        self.assertEqual(said.splitlines(), [
+            "translate: left out: --weight-decay of biases and norms: "
+            "Megatron-LM leaves these alone: say --no-weight-decay REGEX",
+            "translate: left out: --hidden-size: the model has it"])
         found = self.options(commands[0])
         for name, value in {
                 "--batch": "4", "--accumulate": "4", "--mesh": "pp=2,tp=2",
@@ -224,7 +265,8 @@ class Translate(ZcTest):
             "--num-layers 32 --num-experts 8 --moe-router-topk 2 --seq-length "
             "4096 --swiglu --moe-grouped-gemm --micro-batch-size 1 "
             "--global-batch-size 128 --train-iters 1000 --lr 1e-4 "
-            "--lr-decay-style WSD --lr-wsd-decay-iters 100 "
+            "--lr-decay-style WSD --lr-wsd-decay-style linear "
+            "--lr-wsd-decay-iters 100 --fp8-amax-compute-algo max "
             "--lr-warmup-fraction 0.01 --bf16 --fp8-format hybrid "
             "--fp8-amax-history-len 1024 --tensor-model-parallel-size 1 "
             "--pipeline-model-parallel-size 4 --expert-model-parallel-size 4 "

@@ -76,6 +76,17 @@ class Zc:
                            stdout=subprocess.DEVNULL)
         return model
 
+    def experts(self):
+        """A layer of four experts."""
+        model = self.folder / "experts.onnx"
+        if not model.exists():
+            flags = [str(each) for name, value in dict(
+                SIZES, layers=1, experts=4, inner=64, **{"key-heads": 2}
+            ).items() for each in ("--" + name, value)]
+            subprocess.run([sys.executable, HERE / "large_mixtral.py", model,
+                            *flags], check=True, stdout=subprocess.DEVNULL)
+        return model
+
     def compile(self, model, *options):
         """The artifact, and the command without what is the same for all."""
         self.number += 1
@@ -163,11 +174,10 @@ def schedules(zc):
 def draw_tensor(x, y, entry, sizes):
     """A tensor as a rectangle, cut as the mesh cuts it; each part has the colour
     of its rank along the axis."""
-    dims = entry["sharding"][:2] if len(entry["sharding"]) > 1 else [
-        [], *entry["sharding"]]
-    rows, columns = (1, 1) if not dims else [
-        math.prod(sizes[axis] for axis in axes)
-        for axes in dims]
+    first, *others = (entry["sharding"] if len(entry["sharding"]) > 1 else
+                      [[], *entry["sharding"]])
+    rows, columns = (math.prod(sizes[axis] for axis in axes)
+                     for axes in (first, sum(others, [])))
     parts, width, height = [], 84, 48
     for row in range(rows):
         for column in range(columns):
@@ -186,20 +196,32 @@ STRATEGIES = (
     ("Tensor parallelism (Megatron)", "tp=2", (),
      "columns of the first product, rows of the second"),
     ("Data and tensor parallelism", "dp=2,tp=2", (), "both"),
+    ("Sequence parallelism", "sp=2", (),
+     "tokens of each sample are divided, weights are whole"),
+    ("Expert and data parallelism", "ep=4", (),
+     "samples are divided, and each rank has an expert of four; the rest is "
+     "whole"),
+    ("Expert, tensor and data parallelism", "ep=2,tp=2", (),
+     "samples and experts along one axis, each expert's products along the "
+     "other"),
 )
 
 
 def strategies(zc):
     for title, mesh, more, words in STRATEGIES:
-        artifact, command = zc.compile(zc.gpt(2), "--mesh", mesh,
-                                       "--optimizer", "sgd", *more)
+        model = zc.experts() if "ep=" in mesh else zc.gpt(2)
+        artifact, command = zc.compile(model, "--mesh", mesh, "--optimizer",
+                                       "sgd", *more)
         sizes = {name: int(size) for name, size in (
             axis.split("=") for axis in mesh.split(","))}
         entries = zc.inspect(artifact, "--sharding")["sharding"]
         inputs = [each for each in entries if each["kind"] == "input"
                   and each["shape"]][:1]
-        shown = [each for each in entries if each["kind"] == "parameter"
-                 and (len(each["shape"]) > 1 or "unit" in each["name"])][:5]
+        weights = [each for each in entries if each["kind"] == "parameter"
+                   and (len(each["shape"]) > 1 or "unit" in each["name"])]
+        # Experts' weights, and some of the others.
+        shown = ([each for each in weights if ".moe." in each["name"]]
+                 + [each for each in weights if ".moe." not in each["name"]])[:5]
         parts = []
         for index, entry in enumerate(inputs + shown):
             parts += draw_tensor(4 + 150 * (index % 4), 6 + 74 * (index // 4),

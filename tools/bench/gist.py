@@ -5,22 +5,31 @@ without `--compress-activations`: plans of a step of 64 images, nothing runs.
   gist.py [--zc BUILD/bin/zc] [--batch 64] [--nets alexnet nin ...]
 
 Lossless: one bit where the backward reads a sign, half of the room for what a
-ReLU makes for a convolution. Lossy: the rest in 16 bits besides. Beside the
-parameters' and their gradients' own bytes, as Gist counts.
+ReLU makes for a convolution. Lossy: the rest in 16 or 8 bits besides; or all in 8 bits. A first
+table has by how much the peak falls, beside the parameters, against zc's own plans
+without encodings; a second one feature maps and their gradients at most, which is
+what Gist counts, against the baseline that Gist had, and what its own encodings
+make of that (gist_baseline.py).
 """
 import argparse
 import json
 import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
+
+import gist_baseline
 
 HERE = pathlib.Path(__file__).resolve().parent
 # Overfeat's images are larger.
 SIZES = {"alexnet": 224, "nin": 224, "overfeat": 231, "vgg16": 224,
          "inception": 224}
-KINDS = {"plain": "none", "lossless": "bits,sparse=0.5",
-         "lossy": "bits,sparse=0.5,fp16"}
+DENSITY = 0.5
+KINDS = {"plain": "none", "lossless": f"bits,sparse={DENSITY}",
+         "fp16": f"bits,sparse={DENSITY},fp16",
+         "fp8": f"bits,sparse={DENSITY},fp8", "fp8, no sparse": "bits,fp8"}
+DIGITS = {"lossless": 4, "fp16": 2, "fp8": 1}  # bytes of a stashed number
 
 
 def plan(zc, model, kinds):
@@ -33,14 +42,33 @@ def plan(zc, model, kinds):
 
 
 def measure(zc, net, batch, folder):
-    """Bytes at the peak beside parameters, by kind."""
+    """zc's memory by kind; Gist's baseline, and Gist's bytes by kind."""
     model = folder / f"{net}.onnx"
     subprocess.run([sys.executable, HERE / "large_cnn.py", model, "--net", net,
                     "--batch", str(batch), "--size", str(SIZES[net])],
                    check=True, stdout=subprocess.DEVNULL)
-    return {name: memory["peak"] - memory["parameters"]
-            for name, memory in ((name, plan(zc, model, kinds))
-                                 for name, kinds in KINDS.items())}
+    planned = {name: plan(zc, model, kinds) for name, kinds in KINDS.items()}
+    layers = gist_baseline.Net(model)
+    theirs = {name: gist_baseline.footprint(
+        gist_baseline.encoded(layers, DENSITY, digits))
+              for name, digits in DIGITS.items()}
+    return (planned, gist_baseline.footprint(gist_baseline.whole(layers)),
+            theirs)
+
+
+def table(title, rows):
+    """`rows`: (net, bytes before, bytes after by kind)."""
+    kinds = list(rows[0][2])
+    print(f"| {title} | {' | '.join(kinds)} |")
+    print("| --- " * (2 + len(kinds)) + "|")
+    ratios = {kind: [before / after[kind] for _, before, after in rows]
+              for kind in kinds}
+    for number, (net, before, _) in enumerate(rows):
+        cells = " | ".join(f"{ratios[kind][number]:.2f}" for kind in kinds)
+        print(f"| {net} | {before / 1e6:.0f} | {cells} |")
+    means = " | ".join(f"{statistics.mean(ratios[kind]):.2f}"
+                       for kind in kinds)
+    print(f"| mean | | {means} |\n")
 
 
 def main():
@@ -51,19 +79,21 @@ def main():
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--nets", nargs="+", choices=SIZES, default=list(SIZES))
     options = parser.parse_args()
-    ratios = {name: [] for name in KINDS}
-    print("| net | peak, MB | lossless | lossy |")
-    print("| --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory() as folder:
-        for net in options.nets:
-            found = measure(options.zc, net, options.batch,
-                            pathlib.Path(folder))
-            for name, value in found.items():
-                ratios[name].append(found["plain"] / value)
-            print(f"| {net} | {found['plain'] / 1e6:.0f} | "
-                  f"{ratios['lossless'][-1]:.2f} | {ratios['lossy'][-1]:.2f} |")
-    means = {name: sum(each) / len(each) for name, each in ratios.items()}
-    print(f"| mean | | {means['lossless']:.2f} | {means['lossy']:.2f} |")
+        found = {net: measure(options.zc, net, options.batch,
+                              pathlib.Path(folder)) for net in options.nets}
+    peaks = {net: {kind: memory["peak"] - memory["parameters"]
+                   for kind, memory in planned.items()}
+             for net, (planned, _, _) in found.items()}
+    table("net | zc without encodings, MB", [
+        (net, each["plain"], {kind: bytes_ for kind, bytes_ in each.items()
+                              if kind != "plain"})
+        for net, each in peaks.items()])
+    table("net | Gist's baseline, MB", [
+        (net, baseline, {**{f"Gist, {kind}": theirs[kind] for kind in DIGITS},
+                         **{f"zc, {kind}": memory["activations"]
+                            for kind, memory in planned.items()}})
+        for net, (planned, baseline, theirs) in found.items()])
 
 
 if __name__ == "__main__":

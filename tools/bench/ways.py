@@ -63,7 +63,8 @@ def gist_ways(target):
     lossless = "bits" if target == "cuda" else "bits,sparse=0.6"
     return [("none", []),
             ("lossless", ["--compress-activations", lossless]),
-            ("lossy", ["--compress-activations", lossless + ",fp16"])]
+            ("16 bits", ["--compress-activations", lossless + ",fp16"]),
+            ("8 bits", ["--compress-activations", lossless + ",fp8"])]
 
 
 def cases(options):

@@ -85,7 +85,7 @@ def page(rows, notes, works):
     text = INTRODUCTION + "| state | rows |\n| --- | --- |\n"
     for state, name in STATES.items():
         text += f"| {name} | {counts[state]} |\n"
-    text += f"| together | {len(of_sources)} |\n" + WALK
+    text += f"| together | {len(of_sources)} |\n"
     text += "\n## A course's topics\n\n| topic | page | rows |\n"
     text += "| --- | --- | --- |\n"
     for topic, where, sections in TOPICS:
@@ -124,9 +124,6 @@ whose commands a test runs. This page is made by `tools/lint/requirements.py` fr
 missing or names a test that does not exist. A row that is not built says so.
 
 """
-
-WALK = ""
-
 
 if __name__ == "__main__":
     print(page(*read(pathlib.Path(__file__).resolve().parents[2])), end="")

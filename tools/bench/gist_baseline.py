@@ -1,0 +1,123 @@
+"""The footprint that Gist (Jain et al. 2018) starts from and the one that it ends
+at, for a network as ONNX, in bytes.
+
+Its baseline is CNTK of 2018: a layer's output is a tensor of its own, and so is
+its gradient; ReLU keeps its output for the backward, max-pooling its input and
+its output, convolutions and products their inputs. Tensors of different
+times share memory: they are sorted by size, and each joins the first group none of
+whose members lives when it does; a group is as large as its first. Feature maps
+that are stashed for the backward, those that are consumed at once, and gradient
+maps count; weights, their gradients and workspaces do not.
+"""
+import math
+
+import onnx
+from onnx import shape_inference
+
+FLOAT = 4  # bytes
+VIEWS = {"Flatten", "Reshape"}
+READS_INPUT = {"Conv", "Gemm", "MatMul", "MaxPool"}
+READS_OUTPUT = {"Relu", "MaxPool"}
+LARGEST = 1 << 60
+
+
+class Net:
+    """Layers in order, each (operator, inputs, output), views left out."""
+
+    def __init__(self, path):
+        model = shape_inference.infer_shapes(
+            onnx.load(path, load_external_data=False))
+        graph = model.graph
+        weights = {each.name for each in graph.initializer}
+        self.elements = {
+            each.name: math.prod(dim.dim_value for dim in
+                                 each.type.tensor_type.shape.dim)
+            for each in (*graph.input, *graph.value_info, *graph.output)}
+        self.images = {each.name for each in graph.input} - weights
+        self.layers, same = [], {}
+        for node in graph.node:
+            inputs = [same.get(name, name) for name in node.input
+                      if name not in weights]
+            if not inputs:  # a weight, transposed
+                weights.add(node.output[0])
+            elif node.op_type in VIEWS:
+                same[node.output[0]] = inputs[0]
+            else:
+                self.layers.append((node.op_type, inputs, node.output[0]))
+
+    def readers(self, name):
+        return [number for number, (_, inputs, _) in enumerate(self.layers)
+                if name in inputs]
+
+    def only_reader(self, name):
+        kinds = {self.layers[number][0] for number in self.readers(name)}
+        return kinds.pop() if len(kinds) == 1 else None
+
+
+def whole(net):
+    """The baseline's tensors: (bytes, first moment, last moment)."""
+    last = 2 * len(net.layers) - 1
+    for number, (kind, _, output) in enumerate(net.layers):
+        readers = net.readers(output)
+        size = FLOAT * net.elements[output]
+        backward = [last - reader for reader in readers
+                    if net.layers[reader][0] in READS_INPUT]
+        if kind in READS_OUTPUT or not readers:  # the loss reads the latter
+            backward.append(last - number)
+        yield size, number, max(backward + readers)
+        yield gradient(net, number, last)
+
+
+def gradient(net, number, last):
+    """From the backward of the output's last reader to the layer's own."""
+    output = net.layers[number][2]
+    begin = last - max(net.readers(output), default=number)
+    return FLOAT * net.elements[output], begin, last - number
+
+
+def encoded(net, density, digits):
+    """Gist's tensors: signs of what a ReLU makes for a pool, places of the pool's
+    maxima in 4 bits; without its zeros what it makes for a convolution, a byte
+    an index; and all that is stashed in `digits` bytes a number. A ReLU works in
+    place."""
+    last = 2 * len(net.layers) - 1
+    for number, (kind, _, output) in enumerate(net.layers):
+        yield gradient(net, number, last)
+        readers, elements = net.readers(output), net.elements[output]
+        if kind == "Conv" and net.only_reader(output) == "Relu":
+            continue  # written over
+        if not readers:
+            yield FLOAT * elements, number, last - number
+            continue
+        yield FLOAT * elements, number, max(readers)
+        reader = net.only_reader(output)
+        if kind == "MaxPool":
+            yield elements / 2, number, last - number
+        if kind == "Relu" and reader == "MaxPool":
+            yield elements / 8, number, last - number
+            continue
+        backward = [last - each for each in readers
+                    if net.layers[each][0] in READS_INPUT - {"MaxPool"}]
+        if kind == "Relu":
+            backward.append(last - number)
+        if not backward:
+            continue
+        kept = digits * elements
+        if kind == "Relu" and reader == "Conv":
+            kept = min(kept if digits < FLOAT else LARGEST,
+                       density * (digits + 1) * elements, FLOAT * elements)
+        yield kept, max(readers), max(backward)
+        if kept < FLOAT * elements:  # and back again
+            yield FLOAT * elements, min(backward), max(backward)
+
+
+def footprint(tensors):
+    groups = []
+    for size, begin, end in sorted(tensors, reverse=True):
+        for _, members in groups:
+            if all(end < first or begin > last for first, last in members):
+                members.append((begin, end))
+                break
+        else:
+            groups.append((size, [(begin, end)]))
+    return sum(size for size, _ in groups)
