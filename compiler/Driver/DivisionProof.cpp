@@ -252,14 +252,21 @@ private:
       return found;
     if (tooMany(countOperations(*many)))
       return found;
-    const double needed = countOperations(*many) * divided.getNumRanks();
-    const bool isLong =
-        needed > (divided.verify == "deep" ? kMostDeep / 2 : kMostOfTwoSteps);
-    compare(*one, *many, countSteps(*many, isLong ? 1 : 2));
+    compare(*one, *many, countSteps(*many, needsTwoSteps(*many) ? 2 : 1));
     if (found.outcome == ProofReport::Outcome::Equal &&
         many->lookupSymbol(train::kCompressedProgram))
       compareCompressed(*many);
     return found;
+  }
+
+  /// A sum over micro-batches that is not cleared shows in the next step alone.
+  /// Beside code generation, long ones make do with one; a deep proof takes two
+  /// in any case.
+  bool needsTwoSteps(ModuleOp many) {
+    const double needed = countOperations(many) * divided.getNumRanks();
+    if (divided.verify == "deep")
+      return needed <= kMostDeep / 2;
+    return divided.accumulate > 1 && needed <= kMostOfTwoSteps;
   }
 
   double getMost() const {

@@ -471,20 +471,32 @@ const RuleVerdict *RuleProver::prove(Operation *op, double mostOperations) {
                                        : std::vector{int64_t(ofKinds.size())};
   auto entry = verdicts.find(key);
   if (entry == verdicts.end()) {
-    OwningOpRef<ModuleOp> few;
-    if (countOperations(op) > mostOperations) {
-      few = makeFewElements(op);
-      if (!few)
-        return nullptr;
-      op = &few->getBody()->front();
-    }
-    entry = verdicts
-                .emplace(
-                    key,
-                    prove(op, cast<ShardableOpInterface>(op).getShardingRule()))
-                .first;
+    std::optional<RuleVerdict> verdict = proveOnFew(op, rule, mostOperations);
+    if (!verdict)
+      return nullptr;
+    entry = verdicts.emplace(key, std::move(*verdict)).first;
   }
   return known->second = &entry->second;
+}
+
+std::optional<RuleVerdict> RuleProver::proveOnFew(Operation *op,
+                                                  const ShardingRule &rule,
+                                                  double mostOperations) {
+  constexpr double kFew = 64; // operations, of which it is not worth it
+  OwningOpRef<ModuleOp> few;
+  if (countOperations(op) > kFew && rule.check(op).empty())
+    few = makeFewElements(op, rule);
+  RuleVerdict verdict;
+  if (few) {
+    Operation *small = &few->getBody()->front();
+    verdict = prove(small, cast<ShardableOpInterface>(small).getShardingRule());
+  }
+  // What is wrong of few is looked at as it is, whatever that takes.
+  if (verdict.outcome == RuleVerdict::Outcome::Holds ||
+      (verdict.outcome == RuleVerdict::Outcome::NotShown &&
+       countOperations(op) > mostOperations))
+    return few ? std::optional(verdict) : std::nullopt;
+  return prove(op, rule);
 }
 
 int64_t RuleProver::count(RuleVerdict::Outcome outcome) const {
