@@ -28,21 +28,17 @@ using namespace zc;
 
 /// Ranks that take turns in the interpreter.
 static constexpr int64_t kMostRanks = 16;
-/// Operations, of which the interpreter does some 5e7 a second: of a proof that
-/// goes on beside code generation, of one that a plan waits for, and of one
-/// that may take minutes.
+/// Operations, of which the interpreter does some 5e7 a second: of a proof
+/// beside code generation, of one that a plan waits for, of one of minutes.
 static constexpr double kMost = 2e7, kMostOfPlan = 5e8, kMostDeep = 1e10;
-/// Operations of an op whose rule is proven, which runs it some twenty times:
-/// beside code generation, in a plan, and where it may take minutes.
+/// The same of an op whose rule is proven, which runs it some twenty times.
 static constexpr double kMostOfRule = 1e5, kMostOfRuleOfPlan = 1e6,
                         kMostOfRuleDeep = 1e9;
-/// Beyond it one step is enough, beside code generation.
-static constexpr double kMostOfTwoSteps = 2e6;
-/// Below it nothing moves, and everything is equal.
-static constexpr double kLeastNorm = 1e-6;
+/// Beyond the first one step is enough, beside code generation; with gradients
+/// below the other nothing moves, and everything is equal.
+static constexpr double kMostOfTwoSteps = 2e6, kLeastNorm = 1e-6;
 
-/// A mesh whose axes stand for those of the user's: all of them, of at most
-/// kMostRanks ranks. The stages of a pipeline stay.
+/// All axes of the user's mesh, of at most kMostRanks ranks; stages stay.
 static std::vector<MeshAxis> shrinkMesh(std::vector<MeshAxis> mesh) {
   auto count = [&] {
     int64_t ranks = 1;
@@ -260,13 +256,11 @@ private:
   }
 
   /// A sum over micro-batches that is not cleared shows in the next step alone.
-  /// Beside code generation, long ones make do with one; a deep proof takes two
-  /// in any case.
   bool needsTwoSteps(ModuleOp many) {
-    const double needed = countOperations(many) * divided.getNumRanks();
-    if (divided.verify == "deep")
-      return needed <= kMostDeep / 2;
-    return divided.accumulate > 1 && needed <= kMostOfTwoSteps;
+    const bool isDeep = divided.verify == "deep";
+    return countOperations(many) * divided.getNumRanks() <=
+               (isDeep ? kMostDeep / 2 : kMostOfTwoSteps) &&
+           (isDeep || divided.accumulate > 1);
   }
 
   double getMost() const {
@@ -278,10 +272,11 @@ private:
   /// Whether so many operations of one rank are too many for all; says so.
   bool tooMany(double operations) {
     const double needed = operations * double(divided.getNumRanks());
-    if (needed > getMost())
-      notShown(llvm::formatv("it would take {0:f0} million operations or more",
-                             needed / 1e6));
-    return needed > getMost();
+    if (needed <= getMost())
+      return false;
+    notShown(llvm::formatv("it would take {0:f0} million operations or more",
+                           needed / 1e6));
+    return true;
   }
 
   /// Without flush, one rank reads versions as old as each stage does; it knows

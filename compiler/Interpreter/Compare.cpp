@@ -90,8 +90,8 @@ private:
            state.getKind() == train::kAccumulator;
   }
 
-  /// What a gradient adds to a state is small beside the state itself, which
-  /// would hide it; beside nothing, what is read of the state would be hidden.
+  /// A state hides small numbers that a gradient adds to it; were all of it
+  /// small, nothing would show whether it is read.
   static void makeSmall(Tensor &tensor, double factor) {
     for (size_t place = 0; place < tensor.floats.size(); ++place)
       if (isSmall(place))

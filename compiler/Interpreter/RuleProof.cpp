@@ -486,16 +486,17 @@ std::optional<RuleVerdict> RuleProver::proveOnFew(Operation *op,
   OwningOpRef<ModuleOp> few;
   if (countOperations(op) > kFew && rule.check(op).empty())
     few = makeFewElements(op, rule);
-  RuleVerdict verdict;
-  if (few) {
-    Operation *small = &few->getBody()->front();
+  Operation *small = few ? &few->getBody()->front() : nullptr;
+  std::optional<RuleVerdict> verdict;
+  if (small && countOperations(small) <= mostOperations)
     verdict = prove(small, cast<ShardableOpInterface>(small).getShardingRule());
-  }
-  // What is wrong of few is looked at as it is, whatever that takes.
-  if (verdict.outcome == RuleVerdict::Outcome::Holds ||
-      (verdict.outcome == RuleVerdict::Outcome::NotShown &&
-       countOperations(op) > mostOperations))
-    return few ? std::optional(verdict) : std::nullopt;
+  // A rule that is wrong of few is tried on all, whatever that takes.
+  using Outcome = RuleVerdict::Outcome;
+  if (verdict && verdict->outcome == Outcome::Holds)
+    return verdict;
+  const bool isWrong = verdict && verdict->outcome == Outcome::Wrong;
+  if (!isWrong && countOperations(op) > mostOperations)
+    return verdict;
   return prove(op, rule);
 }
 
