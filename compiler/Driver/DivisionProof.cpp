@@ -272,11 +272,10 @@ private:
   /// Whether so many operations of one rank are too many for all; says so.
   bool tooMany(double operations) {
     const double needed = operations * double(divided.getNumRanks());
-    if (needed <= getMost())
-      return false;
-    notShown(llvm::formatv("it would take {0:f0} million operations or more",
-                           needed / 1e6));
-    return true;
+    if (needed > getMost())
+      notShown(llvm::formatv("it would take {0:f0} million operations or more",
+                             needed / 1e6));
+    return needed > getMost();
   }
 
   /// Without flush, one rank reads versions as old as each stage does; it knows
