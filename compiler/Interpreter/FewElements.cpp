@@ -12,10 +12,12 @@ using namespace mlir;
 
 namespace zc::interpreter {
 
+/// Elements of a factor: two parts of two.
+static constexpr int64_t kMost = 4;
+
 /// A type whose dims have as many elements as small factors leave. The rule
 /// fits the type.
 static Type shrink(Type type, ArrayRef<int> dims, const ShardingRule &rule) {
-  constexpr int64_t kMost = 4; // two parts of two
   auto tensor = cast<RankedTensorType>(type);
   SmallVector<int64_t> shape(tensor.getShape());
   for (auto [size, factor] : llvm::zip_equal(shape, dims))
@@ -56,7 +58,9 @@ static bool isAlike(const ShardingRule &one, const ShardingRule &other) {
 }
 
 OwningOpRef<ModuleOp> makeFewElements(Operation *op, const ShardingRule &rule) {
-  if (op->getNumRegions() > 0)
+  if (op->getNumRegions() > 0 ||
+      llvm::none_of(rule.factors,
+                    [](const Factor &factor) { return factor.size > kMost; }))
     return {};
   OwningOpRef<ModuleOp> module =
       cloneAlone(op, shrinkAll(op->getOperandTypes(), rule.operandDims, rule),
