@@ -38,6 +38,11 @@ class CommandLine(ZcTest):
         self.assertRegex(self.compile("gpt", "--mesh", "dp=2", "--accumulate",
                                       "2"), r"tensors of 2 steps within")
 
+    def test_weights_that_are_drawn(self):
+        """The seed is an argument of the program that draws them."""
+        self.assertRegex(self.compile("gpt", "--mesh", "dp=2", "--init",
+                                      "normal:0.02"), "2 ranks train as one")
+
     def test_off_says_nothing(self):
         self.assertNotIn("verified", self.compile(
             "gpt", "--mesh", "dp=2", "--verify", "off"))
