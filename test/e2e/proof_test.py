@@ -41,7 +41,7 @@ class CommandLine(ZcTest):
     def test_weights_that_are_drawn(self):
         """The seed is an argument of the program that draws them."""
         self.assertRegex(self.compile("gpt", "--mesh", "dp=2", "--init",
-                                      "normal:0.02"), "2 ranks train as one")
+                                      "normal:0.02"), "verified: on small dims 2 ranks")
 
     def test_off_says_nothing(self):
         self.assertNotIn("verified", self.compile(
