@@ -29,21 +29,17 @@ using namespace zc;
 
 /// Ranks that take turns in the interpreter.
 static constexpr int64_t kMostRanks = 16;
-/// Operations, of which the interpreter does some 5e7 a second: of a proof that
-/// goes on beside code generation, of one that a plan waits for, and of one
-/// that may take minutes.
+/// Operations, of which the interpreter does some 5e7 a second: of a proof
+/// beside code generation, of one that a plan waits for, of one of minutes.
 static constexpr double kMost = 2e7, kMostOfPlan = 5e8, kMostDeep = 1e10;
-/// Operations of an op whose rule is proven, which runs it some twenty times:
-/// beside code generation, in a plan, and where it may take minutes.
+/// The same of an op whose rule is proven, which runs it some twenty times.
 static constexpr double kMostOfRule = 1e5, kMostOfRuleOfPlan = 1e6,
                         kMostOfRuleDeep = 1e9;
-/// Beyond it one step is enough, beside code generation.
-static constexpr double kMostOfTwoSteps = 2e6;
-/// Below it nothing moves, and everything is equal.
-static constexpr double kLeastNorm = 1e-6;
+/// Beyond the first one step is enough, beside code generation; with gradients
+/// below the other nothing moves, and everything is equal.
+static constexpr double kMostOfTwoSteps = 2e6, kLeastNorm = 1e-6;
 
-/// A mesh whose axes stand for those of the user's: all of them, of at most
-/// kMostRanks ranks. The stages of a pipeline stay.
+/// All axes of the user's mesh, of at most kMostRanks ranks; stages stay.
 static std::vector<MeshAxis> shrinkMesh(std::vector<MeshAxis> mesh) {
   auto count = [&] {
     int64_t ranks = 1;
@@ -252,14 +248,19 @@ private:
       return found;
     if (tooMany(countOperations(*many)))
       return found;
-    const double needed = countOperations(*many) * divided.getNumRanks();
-    const bool isLong =
-        needed > (divided.verify == "deep" ? kMostDeep / 2 : kMostOfTwoSteps);
-    compare(*one, *many, countSteps(*many, isLong ? 1 : 2));
+    compare(*one, *many, countSteps(*many, needsTwoSteps(*many) ? 2 : 1));
     if (found.outcome == ProofReport::Outcome::Equal &&
         many->lookupSymbol(train::kCompressedProgram))
       compareCompressed(*many);
     return found;
+  }
+
+  /// A sum over micro-batches that is not cleared shows in the next step alone.
+  bool needsTwoSteps(ModuleOp many) {
+    const bool isDeep = divided.verify == "deep";
+    return countOperations(many) * divided.getNumRanks() <=
+               (isDeep ? kMostDeep / 2 : kMostOfTwoSteps) &&
+           (isDeep || divided.accumulate > 1);
   }
 
   double getMost() const {

@@ -41,12 +41,11 @@ std::vector<std::string> listDivisions(mlir::ModuleOp module);
 /// proof is deep: as `options` divide it, on a mesh of few ranks where theirs
 /// has many, and for one rank without ZeRO. Proves the sharding rule of each
 /// kind of op (compiler/Interpreter/RuleProof.h). Trains both programs in the
-/// interpreter, in double precision, for two steps, from the same random states
-/// and samples; compares all that they write. Where two steps would be too many
-/// operations, it trains one, as if in the midst of a training: with random
-/// states of the optimizer and some steps done. All that this step reads is
-/// random then, and what it writes is compared; only a gradient's sum over
-/// micro-batches that is not cleared would need a second to show. Numbers of 16
+/// interpreter, in double precision, for a step in the midst of a training:
+/// from the same random samples and states, those of the optimizer included,
+/// with some steps done; compares all that they write. Only a gradient's sum
+/// over micro-batches that is not cleared needs a second step to show; there it
+/// trains two, unless that is too many operations. Numbers of 16
 /// bits are not rounded. Where steps behind a warm-up compress what ranks send,
 /// compares such a step with the same of one rank that has the others' rows as
 /// a dim of its tensors (SimulatedRanks.h). It covers the passes that divide a

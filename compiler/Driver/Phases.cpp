@@ -44,6 +44,7 @@ Phases::Phases(OwningOpRef<ModuleOp> given, const CompileOptions &options)
     : context(given->getContext()), options(options),
       passes(getPassOptions(options)), printer(context),
       module(std::move(given)) {
+  passes.explains = false; // nobody asks
   printer.keepSilent();
 }
 

@@ -22,6 +22,41 @@ namespace zc::interpreter {
 
 namespace {
 
+/// How much smaller one half of the elements of an optimizer's states is drawn
+/// than the other; squares by as much again.
+constexpr double kSmall = 1e-6;
+
+/// Whether the element at that place is of the small half.
+bool isSmall(size_t place) { return uint32_t(place) * 2654435769u >> 31; }
+
+/// Whether a state is a count, such as that of the steps that are done.
+bool isCount(train::StateOp state) {
+  return state && state.getKind() == train::kScalar &&
+         state.getTensorType().getRank() == 0 &&
+         !isa<FloatType>(state.getTensorType().getElementType());
+}
+
+/// Whether a state is the optimizer's own.
+bool isOfOptimizer(train::StateOp state) {
+  return state && (state.getKind() == train::kOptimizer || isCount(state));
+}
+
+/// Sums and means of squares are.
+bool isPositive(train::StateOp state) {
+  if (state.getKind() == train::kStatistic)
+    return true;
+  const StringRef slot = state.getSlot().value_or("");
+  return slot.ends_with("_sq") || slot.ends_with("var") || slot == "variance" ||
+         slot.starts_with("accumulator_");
+}
+
+/// The largest elements of the last steps' tensors of 8 bits, whose range
+/// follows from them: smaller ones would leave nothing but the largest.
+bool isHistory(train::StateOp state) {
+  return state &&
+         state.getSlot().value_or("").starts_with(train::kAmaxSlotPrefix);
+}
+
 /// Values for what a module's programs read.
 class Drawing {
 public:
@@ -38,12 +73,10 @@ public:
       return drawIntegers(program, index, shape);
     if (isHistory(state))
       return drawFloats(shape, 1, 4);
-    // Variances and the scales of norms stay away from 0.
-    if (state && (isPositive(state) || (shape.size() < 2 && !hasSign(state))))
-      return drawFloats(shape, 0.5, 1.5);
-    const double largest = shape.empty() ? 1 : *llvm::max_element(shape);
-    const double limit = state ? 1 / std::sqrt(std::max(1.0, largest)) : 1;
-    return drawFloats(shape, -limit, limit);
+    Tensor drawn = drawFloats(shape, state);
+    if (isOfOptimizer(state))
+      makeSmall(drawn, isPositive(state) ? kSmall * kSmall : kSmall);
+    return drawn;
   }
 
   /// A count of steps that are done.
@@ -51,41 +84,27 @@ public:
     return Tensor::ofIntegers({}, {3 + int64_t(random() % 5)});
   }
 
-  /// A state of an optimizer in the midst of a training: each element is half
-  /// of what a first step wrote up to half as much again, so that a mistake of
-  /// a gradient is as large beside it as it was beside that gradient. A little
-  /// of `drawn` (kLeast of the `largest`) keeps it from 0, where a gradient
-  /// that is 0 but for rounding would move a weight as far as any.
-  Tensor drawNear(const Tensor &written, const Tensor &drawn, double largest,
-                  bool isSquare) {
-    constexpr double kLeast = 1e-4;
-    const double least = largest * (isSquare ? kLeast * kLeast : kLeast);
-    Tensor factors = drawFloats(written.shape, 0.5, 1.5);
-    for (auto [factor, number, other] :
-         llvm::zip_equal(factors.floats, written.floats, drawn.floats))
-      factor = factor * number + least * other;
-    return factors;
-  }
-
-  /// Sums and means of squares are.
-  static bool isPositive(train::StateOp state) {
-    if (state.getKind() == train::kStatistic)
-      return true;
-    const StringRef slot = state.getSlot().value_or("");
-    return slot.ends_with("_sq") || slot.ends_with("var") ||
-           slot == "variance" || slot.starts_with("accumulator_");
-  }
-  /// The largest elements of the last steps' tensors of 8 bits, whose range
-  /// follows from them: smaller ones would leave nothing but the largest.
-  static bool isHistory(train::StateOp state) {
-    return state &&
-           state.getSlot().value_or("").starts_with(train::kAmaxSlotPrefix);
-  }
-
 private:
   static bool hasSign(train::StateOp state) {
     return state.getKind() == train::kOptimizer ||
            state.getKind() == train::kAccumulator;
+  }
+
+  /// A state hides small numbers that a gradient adds to it; were all of it
+  /// small, nothing would show whether it is read.
+  static void makeSmall(Tensor &tensor, double factor) {
+    for (size_t place = 0; place < tensor.floats.size(); ++place)
+      if (isSmall(place))
+        tensor.floats[place] *= factor;
+  }
+
+  Tensor drawFloats(ArrayRef<int64_t> shape, train::StateOp state) {
+    // Variances and the scales of norms stay away from 0.
+    if (state && (isPositive(state) || (shape.size() < 2 && !hasSign(state))))
+      return drawFloats(shape, 0.5, 1.5);
+    const double largest = shape.empty() ? 1 : *llvm::max_element(shape);
+    const double limit = state ? 1 / std::sqrt(std::max(1.0, largest)) : 1;
+    return drawFloats(shape, -limit, limit);
   }
 
   Tensor drawFloats(ArrayRef<int64_t> shape, double low, double high) {
@@ -117,18 +136,6 @@ static std::set<std::string> findMade(ModuleOp module) {
       for (unsigned i = 0; i < program.getNumResults(); ++i)
         made.insert(resultName(program, i));
   return made;
-}
-
-/// Whether a state is a count, such as that of the steps that are done.
-static bool isCount(train::StateOp state) {
-  return state && state.getKind() == train::kScalar &&
-         state.getTensorType().getRank() == 0 &&
-         !isa<FloatType>(state.getTensorType().getElementType());
-}
-
-/// Whether a state is the optimizer's own.
-static bool isOfOptimizer(train::StateOp state) {
-  return state && (state.getKind() == train::kOptimizer || isCount(state));
 }
 
 /// Whether a state need not be drawn. @init makes zeros of weights that have no
@@ -246,57 +253,6 @@ makeFirst(Interpreter &interpreter, ModuleOp module,
                       });
 }
 
-/// For programs that are too large for another step: second moments of
-/// gradients of about 1e-3.
-static void shrinkSquares(ModuleOp one, llvm::StringMap<Tensor> &values) {
-  constexpr double kSquare = 1e-6;
-  for (auto &entry : values) {
-    auto state = one.lookupSymbol<train::StateOp>(entry.getKey());
-    if (isOfOptimizer(state) && Drawing::isPositive(state))
-      for (double &number : entry.second.floats)
-        number *= kSquare;
-  }
-}
-
-/// Gives the optimizer's states the size that they have in a training: random
-/// ones of another would hide what gradients of the wrong size add to them.
-static LogicalResult drawFromStep(Interpreter &interpreter, ModuleOp one,
-                                  llvm::StringMap<Tensor> &values,
-                                  int64_t microBatches, unsigned seed) {
-  llvm::StringMap<Tensor> begin;
-  std::map<std::string, train::StateOp> drawn; // in an order of their own
-  for (const auto &entry : values) {
-    auto state = one.lookupSymbol<train::StateOp>(entry.getKey());
-    if (!isOfOptimizer(state))
-      begin[entry.getKey()] = entry.second;
-    else if (entry.second.isFloat() && !Drawing::isHistory(state))
-      drawn[entry.getKey().str()] = state;
-  }
-  if (drawn.empty())
-    return success();
-  auto written =
-      runWithUnits(one, begin, [&](const llvm::StringMap<Tensor> &packed) {
-        return runSteps(interpreter, one, packed, {1, microBatches});
-      });
-  if (failed(written))
-    return failure();
-  llvm::StringMap<double> largest; // by slot
-  for (auto &[name, state] : drawn)
-    if (auto found = written->find(name); found != written->end())
-      for (double number : found->second.floats)
-        if (double &most = largest[*state.getSlot()]; std::isfinite(number))
-          most = std::max(most, std::abs(number));
-  Drawing drawing(seed);
-  for (auto &[name, state] : drawn) {
-    auto found = written->find(name);
-    const double most = largest.lookup(*state.getSlot());
-    if (found != written->end() && most > 0)
-      values[name] = drawing.drawNear(found->second, values[name], most,
-                                      Drawing::isPositive(state));
-  }
-  return success();
-}
-
 /// Whether copies follow what one run of a program has written.
 static LogicalResult checkCopiesAfter(Interpreter &interpreter, ModuleOp module,
                                       llvm::StringMap<Tensor> values,
@@ -338,24 +294,34 @@ static double distance(double a, double b) {
   return std::isnan(by) ? std::numeric_limits<double>::infinity() : by;
 }
 
+/// The least scale of errors, for tensors that are 0 but for rounding, as the
+/// gradient of a bias before a batch norm.
+static double leastScale(train::StateOp state) {
+  return isOfOptimizer(state) && isPositive(state) ? kSmall * kSmall : 1e-3;
+}
+
+/// The distance of two tensors, which are those of `state` if it is not null:
+/// each half of an optimizer's beside the largest element of that half.
 static double compare(const Tensor &one, const Tensor &other,
-                      Comparison &comparison) {
+                      train::StateOp state, Comparison &comparison) {
   if (one.shape != other.shape || one.kind != other.kind)
     return std::numeric_limits<double>::infinity();
   if (!one.isFloat())
     return one.integers == other.integers ? 0 : 1;
-  // The least scale of errors, for tensors that are 0 but for rounding, as the
-  // gradient of a bias before a batch norm.
-  double largest = 1e-3, furthest = 0;
-  for (auto [a, b] : llvm::zip_equal(one.floats, other.floats)) {
+  const bool hasHalves = isOfOptimizer(state);
+  double largest[2] = {leastScale(state), leastScale(state)};
+  double furthest[2] = {0, 0};
+  for (size_t place = 0; place < one.floats.size(); ++place) {
+    const double a = one.floats[place], b = other.floats[place];
+    const bool half = hasHalves && isSmall(place);
     if (std::isfinite(a))
-      largest = std::max(largest, std::abs(a));
-    furthest = std::max(furthest, distance(a, b));
+      largest[half] = std::max(largest[half], std::abs(a));
+    furthest[half] = std::max(furthest[half], distance(a, b));
     comparison.notNumbers += std::isnan(a);
     comparison.zeros += a == 0 && b == 0;
   }
   comparison.elements += int64_t(one.floats.size());
-  return furthest / largest;
+  return std::max(furthest[0] / largest[0], furthest[1] / largest[1]);
 }
 
 /// The values with an error of float32's last digit.
@@ -388,7 +354,8 @@ static LogicalResult forgiveRounding(Run run, ModuleOp one,
   Comparison ignored;
   for (const auto &entry : expected) {
     const double by =
-        compare(entry.second, disturbed->at(entry.getKey()), ignored);
+        compare(entry.second, disturbed->at(entry.getKey()),
+                one.lookupSymbol<train::StateOp>(entry.getKey()), ignored);
     moved[entry.getKey()] = by;
     most = std::max(most, by);
   }
@@ -450,8 +417,11 @@ static FailureOr<Comparison> compareRuns(Run run, ModuleOp one, ModuleOp other,
     const bool has = place != found->end();
     if (!has && entry.getKey().starts_with("accumulated."))
       continue; // roles add up by layer
-    const double error = has ? compare(entry.second, place->second, comparison)
-                             : std::numeric_limits<double>::infinity();
+    const double error =
+        has ? compare(entry.second, place->second,
+                      one.lookupSymbol<train::StateOp>(entry.getKey()),
+                      comparison)
+            : std::numeric_limits<double>::infinity();
     comparison.tensors += has;
     if (error <= tolerance.limit)
       comparison.worst = std::max(comparison.worst, error);
@@ -493,13 +463,15 @@ static LogicalResult compareFirst(Interpreter &interpreter, ModuleOp one,
   Comparison ignored; // zeros, for the most part
   for (const auto &entry : *expected) {
     auto place = found->find(entry.getKey());
-    if (!isOfOptimizer(one.lookupSymbol<train::StateOp>(entry.getKey())))
+    auto state = one.lookupSymbol<train::StateOp>(entry.getKey());
+    if (!isOfOptimizer(state))
       continue;
     const bool has = place != found->end();
-    const double error = !has ? std::numeric_limits<double>::infinity()
-                         : entry.second.shape == place->second.shape
-                             ? compare(entry.second, place->second, ignored)
-                             : compareNumbers(entry.second, place->second);
+    const double error =
+        !has ? std::numeric_limits<double>::infinity()
+        : entry.second.shape == place->second.shape
+            ? compare(entry.second, place->second, state, ignored)
+            : compareNumbers(entry.second, place->second);
     if (!(error <= tolerance.limit))
       comparison.atFirst.push_back({entry.getKey().str() + " at first", error});
   }
@@ -515,12 +487,7 @@ FailureOr<Comparison> compareSteps(Interpreter &interpreter, ModuleOp one,
                           return runSteps(interpreter, module, packed, count);
                         });
   };
-  llvm::StringMap<Tensor> values = drawAll(one, count, seed);
-  if (count.steps == 1)
-    shrinkSquares(one, values);
-  else if (failed(drawFromStep(interpreter, one, values, count.microBatches,
-                               seed)))
-    return failure();
+  const llvm::StringMap<Tensor> values = drawAll(one, count, seed);
   auto comparison = compareRuns(train, one, other, values, tolerance);
   if (failed(comparison) || failed(compareFirst(interpreter, one, other, values,
                                                 tolerance, *comparison)))

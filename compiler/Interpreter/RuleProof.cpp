@@ -471,20 +471,33 @@ const RuleVerdict *RuleProver::prove(Operation *op, double mostOperations) {
                                        : std::vector{int64_t(ofKinds.size())};
   auto entry = verdicts.find(key);
   if (entry == verdicts.end()) {
-    OwningOpRef<ModuleOp> few;
-    if (countOperations(op) > mostOperations) {
-      few = makeFewElements(op);
-      if (!few)
-        return nullptr;
-      op = &few->getBody()->front();
-    }
-    entry = verdicts
-                .emplace(
-                    key,
-                    prove(op, cast<ShardableOpInterface>(op).getShardingRule()))
-                .first;
+    std::optional<RuleVerdict> verdict = proveOnFew(op, rule, mostOperations);
+    if (!verdict)
+      return nullptr;
+    entry = verdicts.emplace(key, std::move(*verdict)).first;
   }
   return known->second = &entry->second;
+}
+
+std::optional<RuleVerdict> RuleProver::proveOnFew(Operation *op,
+                                                  const ShardingRule &rule,
+                                                  double mostOperations) {
+  constexpr double kFew = 64; // operations, of which it is not worth it
+  OwningOpRef<ModuleOp> few;
+  if (countOperations(op) > kFew && rule.check(op).empty())
+    few = makeFewElements(op, rule);
+  Operation *small = few ? &few->getBody()->front() : nullptr;
+  std::optional<RuleVerdict> verdict;
+  if (small && countOperations(small) <= mostOperations)
+    verdict = prove(small, cast<ShardableOpInterface>(small).getShardingRule());
+  // A rule that is wrong of few is tried on all, whatever that takes.
+  using Outcome = RuleVerdict::Outcome;
+  if (verdict && verdict->outcome == Outcome::Holds)
+    return verdict;
+  const bool isWrong = verdict && verdict->outcome == Outcome::Wrong;
+  if (!isWrong && countOperations(op) > mostOperations)
+    return verdict;
+  return prove(op, rule);
 }
 
 int64_t RuleProver::count(RuleVerdict::Outcome outcome) const {

@@ -6,6 +6,7 @@
 #include "dialects/Interfaces/ShardingRule.h"
 
 #include <map>
+#include <optional>
 #include <random>
 
 namespace zc::interpreter {
@@ -37,7 +38,7 @@ public:
 
   /// Proves the op's own rule. Ops of one kind, attributes and rule are proven
   /// once for all sizes that factors run over, and for all images. Null where
-  /// the first of them has more than `mostOperations`.
+  /// it has more than `mostOperations` and few elements stand for none of them.
   const RuleVerdict *prove(mlir::Operation *op, double mostOperations);
 
   /// Proves any rule that fits the op. `limits`: for each operand of integers,
@@ -50,6 +51,12 @@ public:
   int64_t count(RuleVerdict::Outcome outcome) const;
 
 private:
+  /// Proves the rule on few elements, where they stand for all, else on the
+  /// op's own; not shown where that takes more than `mostOperations`.
+  std::optional<RuleVerdict> proveOnFew(mlir::Operation *op,
+                                        const ShardingRule &rule,
+                                        double mostOperations);
+
   std::mt19937_64 random;
   std::map<std::vector<int64_t>, RuleVerdict> verdicts; // by classes
   std::map<std::vector<const void *>, const RuleVerdict *> ofKinds;

@@ -133,7 +133,12 @@ private:
 
   /// States that the user does not give.
   LogicalResult make(ArrayRef<func::FuncOp> programs) {
-    if (programs.empty())
+    if (llvm::all_of(programs, [&](func::FuncOp program) {
+          return llvm::all_of(llvm::seq(program.getNumResults()),
+                              [&](unsigned i) {
+                                return inputs.contains(resultName(program, i));
+                              });
+        }))
       return success();
     auto made = runBound(programs, inputs);
     if (failed(made))

@@ -158,7 +158,8 @@ void addSharded(OpPassManager &manager, const PassOptions &options) {
   manager.addPass(createFoldCollectivesPass());
   // Before shapes become those of one rank: is it the same program?
   manager.addPass(createVerifyShardingPass());
-  manager.addPass(createExplainShardingPass());
+  if (options.explains)
+    manager.addPass(createExplainShardingPass());
   // Every value has the type of what one rank holds.
   manager.addPass(createLocalizePass());
   if (keepsRowsApart)

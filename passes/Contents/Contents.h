@@ -78,6 +78,7 @@ struct PassOptions {
   JoinReductionsPassOptions joins;
   CutReductionsPassOptions cuts;
   bool hasServer = false; // the first rank along dp updates parameters
+  bool explains = true;   // why values are divided as they are
 
   // addFused
   MatchEpiloguesPassOptions epilogues;

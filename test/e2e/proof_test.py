@@ -25,13 +25,23 @@ class CommandLine(ZcTest):
     def test_says_what_it_has_shown(self):
         said = self.compile("gpt", "--mesh", "dp=2,tp=2", "--zero", "2")
         line = re.search(r"verified: on small dims 4 ranks train as one does, "
-                         r"in all (\d+) tensors of 2 steps within (\S+)", said)
+                         r"in all (\d+) tensors of a step within (\S+)", said)
         self.assertGreater(int(line[1]), 80)
         self.assertLess(float(line[2]), 1e-9)
         kinds = re.search(r"verified: ops are divided as their formulas allow "
                           r"\((\d+) kinds\)", said)
         self.assertGreater(int(kinds[1]), 30)
         self.assertNotIn("not verified", said)
+
+    def test_two_steps_of_micro_batches(self):
+        """A sum that is not cleared shows in the next step."""
+        self.assertRegex(self.compile("gpt", "--mesh", "dp=2", "--accumulate",
+                                      "2"), r"tensors of 2 steps within")
+
+    def test_weights_that_are_drawn(self):
+        """The seed is an argument of the program that draws them."""
+        self.assertRegex(self.compile("gpt", "--mesh", "dp=2", "--init",
+                                      "normal:0.02"), "verified: on small dims 2 ranks")
 
     def test_off_says_nothing(self):
         self.assertNotIn("verified", self.compile(
@@ -70,7 +80,7 @@ class CommandLine(ZcTest):
         step as large as any other's."""
         said = self.compile("gpt", "--mesh", "tp=2", "--optimizer", "sm3")
         line = re.search(r"2 ranks train as one does, in all (\d+) tensors of "
-                         r"2 steps within (\S+)", said)
+                         r"a step within (\S+)", said)
         self.assertGreater(int(line[1]), 60)
         self.assertLess(float(line[2]), 1e-9)
 
@@ -82,7 +92,7 @@ class CommandLine(ZcTest):
                 said = self.compile("resnet", "--optimizer", "sm3", "--mesh",
                                     *options)
                 line = re.search(r"2 ranks train as one does, in all (\d+) "
-                                 r"tensors of 2 steps within (\S+)", said)
+                                 r"tensors of a step within (\S+)", said)
                 self.assertTrue(line, said)
                 self.assertLess(float(line[2]), 1e-9)
 
@@ -137,7 +147,7 @@ class CommandLine(ZcTest):
             with self.subTest(model=name, mesh=mesh):
                 said = self.compile(name, "--mesh", mesh)
                 line = re.search(r"verified: on small dims 2 ranks train as "
-                                 r"one does, in all (\d+) tensors of 2 steps "
+                                 r"one does, in all (\d+) tensors of a step "
                                  r"within (\S+)", said)
                 self.assertTrue(line, said)
                 self.assertLess(float(line[2]), 1e-12)
@@ -174,7 +184,7 @@ class CommandLine(ZcTest):
             with self.subTest(options=options):
                 said = self.compile("gpt", "--mesh", "dp=2", *options)
                 line = re.search(r"2 ranks train as one does, in all (\d+) "
-                                 r"tensors of 2 steps within (\S+)", said)
+                                 r"tensors of a step within (\S+)", said)
                 self.assertLess(float(line[2]), 1e-9)
 
     def test_class_weights(self):

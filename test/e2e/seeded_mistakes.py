@@ -205,6 +205,35 @@ def wrong_version(text):
             yield replaced(text, match, str(delay))
 
 
+EXCHANGE = r"train\.exchange_rows (%\w+), (%\w+), (%\w+)"
+
+
+def swapped_places(text):
+    """Rows go to experts as they should come back, and the reverse."""
+    for match in at_lines(text, EXCHANGE):
+        yield replaced(text, match, "train.exchange_rows "
+                       f"{match[1]}, {match[3]}, {match[2]}")
+
+
+def places_of_another_layer(text):
+    """Rows go where those of the layer before went."""
+    layers = [match.groups() for match in at_lines(
+        text, r"(%slots\w*), (%rows\w*), %counts\w* = train\.expert_slots")]
+    for match in at_lines(text, EXCHANGE):
+        for before, layer in zip(layers, layers[1:]):
+            if set(match.group(2, 3)) == set(layer):
+                places = [before[layer.index(match[i])] for i in (2, 3)]
+                yield replaced(text, match, "train.exchange_rows "
+                               f"{match[1]}, {', '.join(places)}")
+
+
+def rooms_in_another_order(text):
+    """Tokens get room one behind the other with all of their choices."""
+    for match in at_lines(text, r"(?<=choices = )\d+"):
+        if match[0] != "1":
+            yield replaced(text, match, "1")
+
+
 KINDS = {
     "a reduction is dropped": lambda text: dropped(text, "all_reduce"),
     "an exchange is dropped": lambda text: dropped(text, "all_to_all"),
@@ -220,4 +249,8 @@ KINDS = {
     "histories change places in what is read":
         lambda text: swapped_reads(text, r"fp8_amax_\w+"),
     "a partial sum is squared": squared_partial_sums,
+    "rows of experts go and come back by each other's places": swapped_places,
+    "rows of experts go where those of another layer went":
+        places_of_another_layer,
+    "tokens get room at experts in another order": rooms_in_another_order,
 }
