@@ -1,9 +1,11 @@
 #include "kernels/Cpu/Parallel.h"
-#include "kernels/Cpu/SleepWord.h"
 #include "kernels/Cpu/Team.h"
 #include "kernels/Cpu/WorkHint.h"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <thread>
 #include <unistd.h>
 
 namespace zc::kernels {
@@ -30,22 +32,33 @@ void runRange(void *context, int64_t begin, int64_t end) {
   call->function(call->buffers, begin, end);
 }
 
-/// Memory in pages, of which each thread of the team takes one share: it waits
-/// until all have come, so that no thread takes two.
+/// Memory in pages, of which each thread of the team takes one share. Who comes
+/// first waits a while for the others, so that no thread takes two: not for
+/// long, for a fork has no helpers and a full machine keeps them from running.
 struct Touching {
+  static constexpr std::chrono::milliseconds kWait{50};
+
   char *begin;
   uint64_t bytes;
   uint32_t threads;
-  SleepWord missing;
+  std::atomic<uint32_t> missing;
 
   void share(int64_t number) {
-    if (missing.add(~0u) == 1)
-      missing.wake();
-    while (uint32_t others = missing.load())
-      missing.waitWhile(others);
+    missing.fetch_sub(1);
+    meet();
     const uint64_t each = bytes / threads;
     const uint64_t from = number * each;
     touch(begin + from, number + 1 == threads ? bytes - from : each);
+  }
+
+  void meet() {
+    static std::atomic<bool> inVain{false}; // once is enough
+    const auto end = std::chrono::steady_clock::now() + kWait;
+    while (missing.load() > 0 && !inVain.load(std::memory_order_relaxed)) {
+      if (std::chrono::steady_clock::now() >= end)
+        inVain = true;
+      std::this_thread::yield();
+    }
   }
 
   /// The page that a share begins in may be another one's as well.
@@ -63,14 +76,14 @@ void touchPages(void *data, uint64_t bytes, int threads) {
   threads = std::min(threads, teamSize());
   if (threads <= 1 || bytes / threads < kWorthIt)
     return;
-  Touching touching{static_cast<char *>(data), bytes, uint32_t(threads),
-                    SleepWord(uint32_t(threads))};
+  Touching touching{
+      static_cast<char *>(data), bytes, uint32_t(threads), {uint32_t(threads)}};
   auto work = [](void *context, int64_t begin, int64_t end) {
     for (int64_t share = begin; share < end; ++share)
       static_cast<Touching *>(context)->share(share);
   };
   ownTeam().run({work, &touching, threads, uint32_t(threads), /*pieces=*/1,
-                 /*seconds=*/1, /*meets=*/true});
+                 /*seconds=*/1, /*meets=*/false});
 }
 
 void setTeamSize(int threads, const std::vector<int> &processors) {

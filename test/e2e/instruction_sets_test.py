@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Which instructions compute: by the report of the library itself
-(ONEDNN_VERBOSE), for each set that this processor has. The kernels of our own
-name theirs in unit tests (NamesItsTiles and others of kernels-test)."""
+(ONEDNN_VERBOSE), for each set that this processor has. The kernels of our own,
+which some processors' rules prefer to the library's, name theirs in unit tests
+(NamesItsTiles and others of kernels-test); so products go to the library here."""
 import os
 import pathlib
 import unittest
@@ -41,6 +42,11 @@ class Report(ZcTest):
                 found.setdefault(operator, set()).add(name)
         return found, read_log(log)[0]["loss"]
 
+    def check_products(self, found, name):
+        if "matmul" not in found:
+            self.skipTest("tiles of our own multiply on this processor")
+        self.assertTrue(any(name in each for each in found["matmul"]), found)
+
     def test_convolutions(self):
         """The losses of sets differ by roundings: 1e-5 has room for 160."""
         fixture = Fixture("resnet")
@@ -67,21 +73,21 @@ class Report(ZcTest):
         fixture = Fixture("mlp")
         found, _ = self.kernels(fixture, self.compile_model(fixture),
                                 "AVX512_CORE", "avx512")
-        self.assertEqual(found["matmul"], {"brg:avx512_core"})
+        self.check_products(found, "avx512_core")
 
     def test_bfloat16_products(self):
         self.need("avx512_bf16")
         fixture = Fixture("mlp")
         artifact = self.compile_model(fixture, "--precision", "bf16")
         found, _ = self.kernels(fixture, artifact, "AVX512_CORE_BF16", "avx512")
-        self.assertEqual(found["matmul"], {"brg:avx512_core_bf16"})
+        self.check_products(found, "avx512_core_bf16")
 
     def test_bfloat16_products_by_amx(self):
         self.need("amx_tile", "amx_bf16")
         fixture = Fixture("mlp")
         artifact = self.compile_model(fixture, "--precision", "bf16")
         found, _ = self.kernels(fixture, artifact, "ALL", "amx")
-        self.assertTrue(any("amx" in each for each in found["matmul"]), found)
+        self.check_products(found, "amx")
 
 
 if __name__ == "__main__":

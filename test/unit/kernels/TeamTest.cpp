@@ -250,12 +250,14 @@ TEST(Pin, ATeamPinsItsHelpers) {
     Team team(2, two);
     const auto caller = std::this_thread::get_id();
     std::set<size_t> counts;
-    for (int round = 0; round < 5; ++round) {
+    // Other processes may want its processor for a while.
+    const auto end = Pin::Clock::now() + 20s;
+    while (counts.count(1) == 0 && Pin::Clock::now() < end) {
       std::atomic<int> arrived{0};
       run(team, 2, 2, 1, 1, true, [&](int64_t, int64_t) {
         ++arrived;
-        while (arrived < 2)
-          std::this_thread::yield();
+        while (arrived < 2) {
+        }
         if (std::this_thread::get_id() != caller)
           counts.insert(processorsOfThread().size());
       });
@@ -274,17 +276,23 @@ TEST(Pin, ThreadsTouchTheirPartsOfMemory) {
                                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(memory, MAP_FAILED);
   ::madvise(memory, kBytes, MADV_NOHUGEPAGE);
-  memory[kBytes - 1] = 7;
   const auto faults = [] {
     struct rusage usage;
     ::getrusage(RUSAGE_THREAD, &usage);
     return usage.ru_minflt;
   };
-  const long before = faults();
-  touchPages(memory, kBytes, 2);
   const auto pages = long(kBytes) / ::sysconf(_SC_PAGESIZE);
-  EXPECT_GE(faults() - before, pages / 2);
-  EXPECT_LT(faults() - before, pages / 2 + 64);
+  long own = 0;
+  // On a full machine the helper may come too late to a first one.
+  for (int round = 0; round < 20 && (round == 0 || own >= pages); ++round) {
+    ::madvise(memory, kBytes, MADV_DONTNEED);
+    memory[kBytes - 1] = 7;
+    const long before = faults();
+    touchPages(memory, kBytes, 2);
+    own = faults() - before;
+  }
+  EXPECT_GE(own, pages / 2);
+  EXPECT_LT(own, pages / 2 + 64);
   std::vector<unsigned char> resident(size_t(pages), 0);
   ASSERT_EQ(::mincore(memory, kBytes, resident.data()), 0);
   EXPECT_EQ(std::count(resident.begin(), resident.end(), 0), 0);
