@@ -26,8 +26,13 @@ namespace {
 /// than the other; squares by as much again.
 constexpr double kSmall = 1e-6;
 
-/// Whether the element at that place is of the small half.
-bool isSmall(size_t place) { return uint32_t(place) * 2654435769u >> 31; }
+/// Whether the element at that place is of the small half. Bits are mixed
+/// twice, so that no length of rows makes whole columns small.
+bool isSmall(size_t place) {
+  uint32_t mixed = uint32_t(place) * 2654435769u;
+  mixed = (mixed ^ mixed >> 15) * 2246822519u;
+  return mixed >> 31;
+}
 
 /// Whether a state is a count, such as that of the steps that are done.
 bool isCount(train::StateOp state) {
