@@ -337,8 +337,12 @@ private:
       rows.grad = gradOfBlock(rows, block.mask, isOwn);
     Value less;
     const Block levelled = level(block, rows.hidden, isOwn, less);
-    if (less)
+    if (less) {
+      // The queries' level is below the block's where they see nothing of the
+      // block: it must not make their sums those of rows that see nothing.
+      less = MaxOp::create(builder, loc, less, number(less, 0));
       rows.logSumExp = add(rows.logSumExp, asSums(less, rows.logSumExp));
+    }
     return differentiate(rows, levelled, isOwn && isCausal());
   }
 

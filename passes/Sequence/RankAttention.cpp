@@ -155,10 +155,15 @@ Value PartAttention::levelOwn(Value mask, Value ofQueries) {
   SmallVector<int64_t> shape(shapeOf(mask));
   shape[2] = shapeOf(ofQueries)[2];
   auto type = withShape(mask.getType(), shape);
-  Value all = broadcast(builder, loc, mask, shape, {0, 1, 2, 3});
-  Value less = SubOp::create(builder, loc, all, asMask(ofQueries, type));
-  return MinOp::create(builder, loc, less,
-                       MaxOp::create(builder, loc, all, number(all, 0)));
+  auto ofEach = [&](Value ofKeys) {
+    return broadcast(builder, loc, ofKeys, shape, {0, 1, 2, 3});
+  };
+  Value less =
+      SubOp::create(builder, loc, ofEach(mask), asMask(ofQueries, type));
+  // A number for each key: were it one for each query too, all layers and both
+  // passes would share it, and it would be kept in between.
+  Value most = MaxOp::create(builder, loc, mask, number(mask, 0));
+  return MinOp::create(builder, loc, less, ofEach(most));
 }
 
 Value PartAttention::asMask(Value ofQueries, Type type) {

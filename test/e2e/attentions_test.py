@@ -56,8 +56,8 @@ class Attentions(ZcTest):
         artifact = self.folder / "a.zca"
         part = BATCH * TOKENS * HEADS * (KEYS + VALUES) * 4 // 2  # bytes
         for mode, sent in (
-                # p - 1 turns in each pass, the gradients p.
-                ("ring=contiguous", (1 + 1 + 2) * part),
+                # p - 1 turns in each pass, and as many of the gradients.
+                ("ring=contiguous", (1 + 1 + 1) * part),
                 # Queries, keys, values, results, and the gradient of each, of
                 # which a half stays.
                 ("ulysses", 2 * 2 * part // 2)):

@@ -308,7 +308,7 @@ class Chakra(PlanTest):
                 (1,), (2, "--mesh", "dp=2"),
                 (4, "--mesh", "dp=2,tp=2", "--zero", "3"),
                 (4, "--mesh", "pp=2,dp=2", "--accumulate", "2"),
-                (2, "--mesh", "sp=2"),
+                (2, "--mesh", "sp=2", "--sp-attention", "ulysses"),
                 (4, "--mesh", "sp=4", "--sp-attention", "ring"),
                 (4, "--mesh", "pp=4", "--accumulate", "4", "--schedule",
                  "zero-bubble=h1")):

@@ -51,7 +51,9 @@ class Divisions(RequirementsTest):
         """A-05: dp and sp divide data, tp tensors, pp layers."""
         model, found = self.write_large(**SMALL), {}
         for axis in ("dp", "sp", "tp", "pp"):
-            more = ["--accumulate", 2] if axis == "pp" else []
+            more = {"pp": ["--accumulate", 2],
+                    # Zigzag order takes rows of whole inputs.
+                    "sp": ["--sp-attention", "ulysses"]}.get(axis, [])
             entries = self.inspect(model, "--mesh", f"{axis}=2", *more,
                                    sections=["--sharding"])["sharding"]
             found[axis] = {

@@ -164,18 +164,27 @@ class SequenceMasks(SequenceCase):
                 ((-65504,), ("--precision", "fp16"), rings),
                 ((-1e4,), ("--accumulate", 2), [("pp=2,sp=2", "ring=zigzag"),
                                                 ("tp=2,sp=2", "ring")])):
-            given = self.of_keys(*numbers)["given"]
-            seen = np.maximum.accumulate(given, 1)
-            level = np.where(seen > -1e9, seen, 0)[:, None, :, None]
-            earlier = np.tril(np.ones((TOKENS, TOKENS), bool))
             with self.subTest(numbers=numbers, options=options):
-                self.compare(
-                    mask="fed-keys", fused=True, feeds={"given": given},
-                    alone_options={"mask": "fed"}, alone_feeds={"given": np.where(
-                        earlier, given[:, None, None] - level,
-                        np.float32(0)).astype(np.float32)},
-                    meshes=meshes, options=options,
+                self.compare_levelled(
+                    self.of_keys(*numbers)["given"], meshes, options,
                     rtol=2e-4 if "fp16" in options else 5e-6)
+
+    def compare_levelled(self, given, meshes, options=(), rtol=5e-6):
+        seen = np.maximum.accumulate(given, 1)
+        level = np.where(seen > -1e9, seen, 0)[:, None, :, None]
+        earlier = np.tril(np.ones((TOKENS, TOKENS), bool))
+        self.compare(
+            mask="fed-keys", fused=True, feeds={"given": given},
+            alone_options={"mask": "fed"}, alone_feeds={"given": np.where(
+                earlier, given[:, None, None] - level,
+                np.float32(0)).astype(np.float32)},
+            meshes=meshes, options=options, rtol=rtol)
+
+    def test_a_part_whose_keys_are_hidden_more_than_those_that_count(self):
+        """Its keys have no part in a gradient, either."""
+        given = np.full((8, TOKENS), np.float32(-1.5e8))
+        given[:, :TOKENS // 2] = -1e9
+        self.compare_levelled(given, [("sp=2", "ring=contiguous")])
 
     def test_masks_of_keys_that_are_fed(self):
         """They go round with the keys; of one sample all are hidden."""

@@ -232,6 +232,33 @@ class Sharding(ZcTest):
     def test_a_gradient_not_summed_over_tokens_shows(self):
         self.check_dropped("gpt", "sp")
 
+    def test_labels_that_ranks_count_for_themselves_show(self):
+        """The loss is a mean over all labels that count, not one of the ranks'
+        means, where these have unequally many."""
+        fixture = Fixture("gpt")
+        options, model = fixture.compile_options("sgd"), fixture.model
+        one = self.emit(model, "step", *options)
+        many = self.emit(model, "sharded", *options, "--mesh", "sp=2")
+        inputs = self.draw(one, "step")
+        inputs["labels"][:, :11] = inputs["labels"][::3, 13:15] = -100
+        expected = self.evaluate(one, "step", inputs)["loss"]
+        found = self.evaluate(many, "step", inputs)["loss"]
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+        text, changed = re.subn(
+            r'dist\.all_reduce (%\d+) {axes = \["sp"\], traffic = "scalars"}',
+            r"train.add \1, \1", many.read_text(), count=1)
+        self.assertEqual(changed, 1)
+        mutant = self.folder / "own.mlir"
+        mutant.write_text(re.sub(
+            r"(train\.add (%\d+), \2 :) \((tensor<f32>)\)",
+            r"\1 (\3, \3)", text))
+        try:
+            own = self.evaluate(mutant, "step", inputs)["loss"]
+        except AssertionError as disagree:  # of gradients
+            self.assertIn("holds other elements", str(disagree))
+        else:
+            self.assertGreater(abs(own - expected), 1e-3)
+
     def test_a_gradient_not_summed_over_experts_shows(self):
         self.check_dropped("experts/mixtral", "ep")
 
