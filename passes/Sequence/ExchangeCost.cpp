@@ -59,7 +59,11 @@ public:
     // hands the gradients on, too, each behind a block.
     const double forward = std::max(0.0, send(2) - block);
     const double backward = std::max(0.0, send(4) - 2.5 * block);
-    return turns * (forward + backward + secondsOfSums()) + secondsOfBlind();
+    // Smaller blocks and tokens in another order cost about as much as a turn
+    // more: without it, two ranks of a CPU by a ring took longer than by heads
+    // where this said less (tools/bench/README.md).
+    return turns * (forward + backward + secondsOfSums()) + send(2) +
+           secondsOfBlind();
   }
 
 private:

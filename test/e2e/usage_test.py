@@ -86,7 +86,7 @@ class Doctor(ZcTest):
         for what in ("processor", "cores", "memory", "temporary files", "cpu",
                      "cuda", "mpi"):
             self.assertRegex(text, rf"(?m)^{what} +\S")
-        self.assertRegex(text, r"cores .*: \d+ threads? pays?\n")
+        self.assertRegex(text, r"cores .*: \d+ threads? pays?[;\n]")
         found = json.loads(self.zc("doctor", "--json"))
         self.assertTrue(found["cpu"]["usable"])
         self.assertRegex(found["cpu"]["text"],
