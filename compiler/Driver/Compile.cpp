@@ -11,8 +11,8 @@
 #include "runtime/Base/File.h"
 #include "runtime/Base/InputFiles.h"
 #include "runtime/Base/LeftOvers.h"
-
 #include "runtime/Plan/Axes.h"
+
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include <chrono>

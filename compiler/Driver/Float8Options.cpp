@@ -4,8 +4,8 @@
 #include "compiler/Driver/MeshOptions.h"
 #include "dialects/Train/Float8Ops.h"
 #include "passes/Precision/Float8Step.h"
-
 #include "runtime/Plan/Axes.h"
+
 #include "llvm/ADT/StringRef.h"
 
 using namespace zc;

@@ -3,7 +3,6 @@
 #include "dialects/Dist/Axes.h"
 #include "passes/Autodiff/Optimizers/Optimizers.h"
 #include "passes/Target/Devices.h"
-
 #include "runtime/Plan/Axes.h"
 #include "runtime/Plan/Order/Versions.h"
 
@@ -15,9 +14,8 @@ using namespace zc;
 // From the axis whose neighbours are furthest apart to that whose are nearest.
 static constexpr const char *kAxes[] = {
     axes::kRole, axes::kSample, axes::kExpert, axes::kToken, axes::kTensor};
-// Those that passes divide something over, and what to write for them.
-static constexpr const char *kBuiltAxes[] = {
-    axes::kRole, axes::kSample, axes::kExpert, axes::kToken, axes::kTensor};
+static constexpr const char *kOffered = "pp, dp, ep, sp and tp";
+
 static constexpr bool isSame(llvm::StringLiteral name, std::string_view other) {
   return std::string_view(name.data(), name.size()) == other;
 }
@@ -30,8 +28,6 @@ static_assert(isSame(dist::kRoleAxis, axes::kRole) &&
               isSame(dist::kExpertAxis, axes::kExpert) &&
               isSame(dist::kTokenAxis, axes::kToken) &&
               isSame(dist::kTensorAxis, axes::kTensor));
-
-static constexpr const char *kOffered = "pp, dp, ep, sp and tp";
 
 static constexpr int64_t kMostRanks = 1 << 20;
 
@@ -58,8 +54,6 @@ static std::string checkAxis(llvm::StringRef axis,
   if (size > kMostRanks / ranks)
     return "more than " + std::to_string(kMostRanks) + " ranks";
   ranks *= size;
-  if (size > 1 && !llvm::is_contained(kBuiltAxes, name))
-    return "'" + text + "': this axis is not built yet; leave it at 1";
   return "";
 }
 

@@ -5,8 +5,8 @@
 #include "compiler/Driver/CompileChecks.h"
 #include "compiler/Plan/PlanReport.h"
 #include "runtime/Base/Cores.h"
-
 #include "runtime/Plan/Axes.h"
+
 #include "llvm/ADT/StringRef.h"
 
 #include <algorithm>

@@ -337,9 +337,10 @@ Value Encoding::decodeBefore(const KeptEncoder &encoder, FusedOp reader,
   return decoded;
 }
 
-/// In front of the ops of the backward that read the same gradient: a decoded
-/// value has gone when these make theirs. Nothing but such ops and views lies
-/// between.
+/// In front of the ops of the backward that read another operand of the
+/// reader's, such as the same gradient: the decoded value has gone when these
+/// make theirs. The reader passes ops of the backward and views alone, and none
+/// whose results it reads.
 void Encoding::moveUp(FusedOp reader, Value kept) const {
   DenseSet<Value> roots;
   for (Value operand : reader.getInputs())

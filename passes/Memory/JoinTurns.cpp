@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/Memory/JoinTurns.h"
 
-#include "dialects/Dist/DistDialect.h"
+#include "passes/Scheduling/RingTurns.h"
 
 using namespace mlir;
 using namespace zc::train;
@@ -14,9 +14,9 @@ using namespace zc::train;
 namespace zc {
 
 static dist::SendReceiveOp getTurn(FusedOp op) {
-  if (!op || op.getInputs().size() != 1 || op.getNumResults() != 1)
-    return nullptr;
-  return dyn_cast<dist::SendReceiveOp>(op.getBody().front().front());
+  return op && op.getInputs().size() == 1 && op.getNumResults() == 1
+             ? getSend(op)
+             : nullptr;
 }
 
 std::optional<Turn> joinTurns(FusedOp op,

@@ -1,7 +1,6 @@
 //===- RingTurns.cpp - turns of what goes round ranks ---------------------===//
 #include "passes/Scheduling/RingTurns.h"
 
-#include "dialects/Dist/DistDialect.h"
 #include "passes/Analysis/Views.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -15,12 +14,13 @@ namespace zc {
 /// a block and what it sends: terms are put together, and added.
 static constexpr int kMostBetween = 3;
 
-static bool isSend(FusedOp op) {
-  return isa<dist::SendReceiveOp>(op.getBody().front().front());
+dist::SendReceiveOp getSend(FusedOp op) {
+  return dyn_cast<dist::SendReceiveOp>(op.getBody().front().front());
 }
 
 bool goesRound(FusedOp op) {
-  return isSend(op) && op.getBody().front().front().hasAttr(dist::kPassAttr);
+  dist::SendReceiveOp send = getSend(op);
+  return send && send->hasAttr(dist::kPassAttr);
 }
 
 static bool attends(FusedOp op) {
@@ -42,7 +42,7 @@ findReaders(ValueRange values, llvm::function_ref<bool(FusedOp)> isMeant) {
       auto op = dyn_cast<FusedOp>(user);
       if (op && isMeant(op))
         found.insert(op);
-      else if (op && between < kMostBetween && !isSend(op))
+      else if (op && between < kMostBetween && !getSend(op))
         for (Value result : op.getResults())
           read.push_back({result, between + 1});
       else if (!op && getViewed(user))
@@ -58,7 +58,7 @@ SmallVector<FusedOp> findBlocks(Value part) {
 
 SmallVector<FusedOp> findSends(FusedOp block) {
   return findReaders(block.getResults(),
-                     [](FusedOp op) { return isSend(op) && !goesRound(op); });
+                     [](FusedOp op) { return getSend(op) && !goesRound(op); });
 }
 
 } // namespace zc

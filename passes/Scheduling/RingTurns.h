@@ -2,9 +2,13 @@
 #ifndef ZC_PASSES_SCHEDULING_RINGTURNS_H
 #define ZC_PASSES_SCHEDULING_RINGTURNS_H
 
+#include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/TrainDialect.h"
 
 namespace zc {
+
+/// The send that an op is alone; null if it is none.
+dist::SendReceiveOp getSend(train::FusedOp op);
 
 /// Whether a rank hands on what it was handed: one part on its way is enough.
 bool goesRound(train::FusedOp op);

@@ -34,12 +34,6 @@ bool hasKeysOfQueries(Operation *op) {
   return countTokens(op->getOperand(0)) == countTokens(op->getOperand(1));
 }
 
-/// Whether a module, or the one of which it is a role, has an attribute.
-static bool hasOrIsIn(ModuleOp module, StringRef attribute) {
-  auto whole = module->getParentOfType<ModuleOp>();
-  return module->hasAttr(attribute) || (whole && whole->hasAttr(attribute));
-}
-
 bool canGoRound(Operation *op) {
   return hasKeysOfQueries(op) && !hasMaskOfQueries(op);
 }
@@ -48,7 +42,12 @@ bool gathersKeys(Operation *op, StringRef attention) {
   return attention == "gather" || (attention == "auto" && !canGoRound(op));
 }
 
-bool isOrdered(ModuleOp module) { return hasOrIsIn(module, kTokenOrderAttr); }
+bool isOrdered(ModuleOp module) {
+  // A role's is said by the module of which it is one.
+  auto whole = module->getParentOfType<ModuleOp>();
+  return module->hasAttr(kTokenOrderAttr) ||
+         (whole && whole->hasAttr(kTokenOrderAttr));
+}
 
 DenseElementsAttr makeZigzagOrder(MLIRContext *context, int64_t tokens,
                                   int64_t parts, bool inverse) {
