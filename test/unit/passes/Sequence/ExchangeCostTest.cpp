@@ -67,13 +67,15 @@ TEST_F(ExchangeCostTest, HeadsSendEightParts) {
 
 TEST_F(ExchangeCostTest, BlocksHideTurnsOfLongSequences) {
   // Blocks grow with the square of the tokens, messages with the tokens: at
-  // last only sums are waited for.
+  // last only sums are waited for, and the turn that smaller blocks cost.
   Operation *op = parse(1 << 16, 8);
   ASSERT_TRUE(op);
   const MachineRates &rates = getTarget(op).rates();
+  const LinkRates link = getTarget(op).linkOf({"sp"});
   const double part = double(1 << 16) * 8 * 64 / 4, turns = 3;
   EXPECT_DOUBLE_EQ(estimateExchange(op, {4}).ring,
-                   turns * 12 * 4 * part / rates.bytes);
+                   turns * 12 * 4 * part / rates.bytes +
+                       2 * (link.seconds + 4 * part / link.bytes));
   EXPECT_FALSE(prefersHeads(op, {4}));
 }
 
