@@ -18,7 +18,7 @@ using namespace mlir;
 using namespace zc;
 
 LogicalResult Phases::checkLabels() {
-  auto graph = *module->getBody()->getOps<onnx::GraphOp>().begin();
+  auto graph = *module->getBody()->getOps<zc::onnx::GraphOp>().begin();
   if (options.mode != "train" || options.loss.empty() || options.loss == "none")
     return success();
   for (StringAttr name : graph.getInputNames().getAsRange<StringAttr>())
@@ -37,7 +37,7 @@ LogicalResult Phases::checkBatch() {
   int64_t batch = summarizeModel(*module).batch;
   if (ranks == 1 || batch % parts == 0)
     return success();
-  auto graph = *module->getBody()->getOps<onnx::GraphOp>().begin();
+  auto graph = *module->getBody()->getOps<zc::onnx::GraphOp>().begin();
   int64_t below = batch / parts * parts;
   return graph.emitError() << "the batch of " << batch
                            << " samples does not divide among " << ranks
@@ -53,7 +53,7 @@ LogicalResult Phases::checkBatch() {
                            << below + parts;
 }
 
-LogicalResult Phases::drawWeights(onnx::GraphOp graph) {
+LogicalResult Phases::drawWeights(zc::onnx::GraphOp graph) {
   if (options.init.empty())
     return success();
   auto init = InitialWeights::parse(options.init);
@@ -175,7 +175,7 @@ LogicalResult Phases::importModel() {
   if (failed(imported))
     return checkInternally("import", false, errors);
   module = std::move(*imported);
-  auto graph = *module->getBody()->getOps<onnx::GraphOp>().begin();
+  auto graph = *module->getBody()->getOps<zc::onnx::GraphOp>().begin();
   BatchOptions batch;
   batch.dims = options.batchDims;
   batch.logits = options.logits;

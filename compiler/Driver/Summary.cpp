@@ -21,7 +21,7 @@
 using namespace mlir;
 using namespace zc;
 
-static int64_t countSamples(onnx::GraphOp graph) {
+static int64_t countSamples(zc::onnx::GraphOp graph) {
   for (auto [input, dim] :
        llvm::zip(graph.getBody().getArguments(),
                  graph.getBatchDims().value_or(ArrayRef<int64_t>())))
@@ -32,7 +32,7 @@ static int64_t countSamples(onnx::GraphOp graph) {
 
 // Numbers of one element in formulas are no weights; where a gradient reaches
 // one that the file stores, it could be.
-static bool couldBeTrained(onnx::InitializerOp initializer,
+static bool couldBeTrained(zc::onnx::InitializerOp initializer,
                            const llvm::SetVector<Value> &differentiable) {
   auto type = cast<ShapedType>(initializer.getType());
   if (initializer.getTrained())
@@ -58,7 +58,7 @@ std::vector<std::string> zc::listLosses(const CompileOptions &options) {
 }
 
 /// Values that the named outputs, or without names the first, are computed of.
-static DenseSet<Value> findSources(onnx::GraphOp graph,
+static DenseSet<Value> findSources(zc::onnx::GraphOp graph,
                                    const std::vector<std::string> &losses) {
   OperandRange outputs = graph.getBody().front().getTerminator()->getOperands();
   SmallVector<Value> open;
@@ -85,11 +85,11 @@ static DenseSet<Value> findSources(onnx::GraphOp graph,
 Summary zc::summarizeModel(ModuleOp module,
                            const std::vector<std::string> &losses) {
   Summary summary;
-  auto graph = *module.getBody()->getOps<onnx::GraphOp>().begin();
+  auto graph = *module.getBody()->getOps<zc::onnx::GraphOp>().begin();
   summary.batch = countSamples(graph);
   const DenseSet<Value> sources = findSources(graph, losses);
   llvm::SetVector<Value> differentiable = findDifferentiable(graph);
-  for (auto initializer : graph.getBody().getOps<onnx::InitializerOp>()) {
+  for (auto initializer : graph.getBody().getOps<zc::onnx::InitializerOp>()) {
     summary.drawnTensors += bool(initializer.getDraw());
     summary.integerTensors +=
         initializer.getTrained() && initializer->hasAttr(kStoredAsIntegers);
@@ -116,7 +116,7 @@ Summary zc::summarizeModel(ModuleOp module,
     if (!initializer.use_empty())
       summary.frozen.push_back(name);
   }
-  for (auto node : graph.getBody().getOps<onnx::NodeOp>())
+  for (auto node : graph.getBody().getOps<zc::onnx::NodeOp>())
     summary.gradientStops += node.getOpType() == kStopGradient;
   return summary;
 }

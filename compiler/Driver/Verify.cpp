@@ -29,8 +29,8 @@ namespace {
 /// time; more are bound only where a model cannot be compiled without.
 enum class Binding { None, Integers, AllButFirst, All };
 
-/// One test set at work.
-struct Work {
+/// A test set, and where its run puts files.
+struct TestRun {
   std::string model;
   TestSet set;
   std::string folder;  // temporary: files of the artifact and the inputs
@@ -39,8 +39,8 @@ struct Work {
 
 } // namespace
 
-static bool isBound(const Work &work, size_t index, Binding binding) {
-  const TestTensor &input = work.set.inputs[index];
+static bool isBound(const TestRun &run, size_t index, Binding binding) {
+  const TestTensor &input = run.set.inputs[index];
   // An input without elements is a constant in every model.
   if (llvm::is_contained(input.dims, 0))
     return true;
@@ -53,77 +53,77 @@ static bool isBound(const Work &work, size_t index, Binding binding) {
   return binding == Binding::All || index > 0;
 }
 
-static std::map<std::string, std::string> boundInputs(const Work &work,
+static std::map<std::string, std::string> boundInputs(const TestRun &run,
                                                       Binding binding) {
   std::map<std::string, std::string> files;
-  for (size_t i = 0; i < work.set.inputs.size(); ++i)
-    if (isBound(work, i, binding))
-      files[work.set.inputs[i].name] = work.set.inputs[i].path;
+  for (size_t i = 0; i < run.set.inputs.size(); ++i)
+    if (isBound(run, i, binding))
+      files[run.set.inputs[i].name] = run.set.inputs[i].path;
   return files;
 }
 
-static CompileOptions makeOptions(const Work &work, Binding binding) {
+static CompileOptions makeOptions(const TestRun &run, Binding binding) {
   CompileOptions options;
-  options.model = work.model;
+  options.model = run.model;
   options.mode = "infer";
-  options.dims = work.set.dims;
-  options.constantInputs = boundInputs(work, binding);
+  options.dims = run.set.dims;
+  options.constantInputs = boundInputs(run, binding);
   // Test data is no batch of samples: each input is taken whole.
-  for (const TestTensor &input : work.set.inputs)
+  for (const TestTensor &input : run.set.inputs)
     if (!options.constantInputs.count(input.name))
       options.batchDims[input.name] = -1;
   options.quiet = true;
-  options.output = work.folder + "/model.zca";
+  options.output = run.folder + "/model.zca";
   return options;
 }
 
 // In a process of its own, whose messages are the log: compiles, then becomes
 // zc-run. Returns only on failure.
-static int computeOutputs(const Work &work) {
+static int computeOutputs(const TestRun &run) {
   CompileOptions options;
   std::vector<WithoutElements> empty;
   int code = 1;
   for (Binding binding :
        {Binding::None, Binding::Integers, Binding::AllButFirst, Binding::All}) {
     if (binding != Binding::None &&
-        boundInputs(work, binding) == options.constantInputs)
+        boundInputs(run, binding) == options.constantInputs)
       continue;
     // The messages of an attempt that another one follows are of no interest.
     if (ftruncate(STDERR_FILENO, 0) != 0)
       return 1;
-    options = makeOptions(work, binding);
+    options = makeOptions(run, binding);
     empty.clear();
     options.takesEmpty = [&](WithoutElements output) {
       empty.push_back(std::move(output));
     };
     code = compile(options);
-    if (empty.size() == work.set.outputs.size()) // nothing is left to compute
-      return writeEmptyOutputs(work.outputs, empty) ? 0 : 1;
+    if (empty.size() == run.set.outputs.size()) // nothing is left to compute
+      return writeEmptyOutputs(run.outputs, empty) ? 0 : 1;
     if (code == 0)
       break;
   }
   if (code != 0)
     return code;
-  if (!writeEmptyOutputs(work.outputs, empty))
+  if (!writeEmptyOutputs(run.outputs, empty))
     return 1;
   std::vector<std::string> arguments = {"eval", options.output, "--output-dir",
-                                        work.outputs};
-  for (const auto &[index, input] : llvm::enumerate(work.set.inputs)) {
+                                        run.outputs};
+  for (const auto &[index, input] : llvm::enumerate(run.set.inputs)) {
     if (options.constantInputs.count(input.name))
       continue;
-    std::string file = work.folder + "/input_" + std::to_string(index) + ".npy";
+    std::string file = run.folder + "/input_" + std::to_string(index) + ".npy";
     arguments.insert(arguments.end(), {"--input", input.name + "=" + file});
   }
   return execRunner(arguments);
 }
 
-static llvm::Error writeInputs(const Work &work) {
-  for (const auto &[index, input] : llvm::enumerate(work.set.inputs)) {
+static llvm::Error writeInputs(const TestRun &run) {
+  for (const auto &[index, input] : llvm::enumerate(run.set.inputs)) {
     std::string type = getNumpyType(input.dataType);
     if (type.empty())
       return llvm::createStringError("input '" + input.name +
                                      "' has a type that NumPy lacks");
-    std::string file = work.folder + "/input_" + std::to_string(index) + ".npy";
+    std::string file = run.folder + "/input_" + std::to_string(index) + ".npy";
     if (llvm::Error error =
             interpreter::writeNpy(file, type, input.dims, input.bytes))
       return error;
@@ -153,10 +153,10 @@ static std::string readReason(const std::string &log, int status) {
 }
 
 // Computes in a child: a crash is one failed set and not the end of all.
-static std::string compute(const Work &work) {
-  if (llvm::Error error = writeInputs(work))
+static std::string compute(const TestRun &run) {
+  if (llvm::Error error = writeInputs(run))
     return llvm::toString(std::move(error));
-  std::string log = work.folder + "/log";
+  std::string log = run.folder + "/log";
   pid_t child = fork();
   if (child < 0)
     return std::string("cannot start a process: ") + std::strerror(errno);
@@ -166,7 +166,7 @@ static std::string compute(const Work &work) {
     if (file < 0 || dup2(file, STDERR_FILENO) < 0 ||
         dup2(silent, STDOUT_FILENO) < 0)
       _exit(1);
-    _exit(computeOutputs(work));
+    _exit(computeOutputs(run));
   }
   const int status = awaitEnd(child);
   bool good = WIFEXITED(status) && WEXITSTATUS(status) == 0;
@@ -184,16 +184,16 @@ static Verdict verifySet(const std::string &folder, const std::string &path,
   if (!set) {
     verdict.reason = llvm::toString(set.takeError());
   } else {
-    Work work{model, std::move(*set), *temporary, ""};
-    work.outputs = work.folder + "/outputs";
+    TestRun run{model, std::move(*set), *temporary, ""};
+    run.outputs = run.folder + "/outputs";
     if (!options.outputDir.empty())
-      work.outputs = options.outputDir + "/" +
-                     llvm::sys::path::filename(folder).str() + "/" +
-                     llvm::sys::path::filename(path).str();
-    verdict.reason = compute(work);
-    for (const TestTensor &output : work.set.outputs)
+      run.outputs = options.outputDir + "/" +
+                    llvm::sys::path::filename(folder).str() + "/" +
+                    llvm::sys::path::filename(path).str();
+    verdict.reason = compute(run);
+    for (const TestTensor &output : run.set.outputs)
       if (verdict.passed())
-        compareOutput(work.outputs + "/" + getOutputFile(output.name), output,
+        compareOutput(run.outputs + "/" + getOutputFile(output.name), output,
                       options, verdict);
   }
   llvm::sys::fs::remove_directories(*temporary);

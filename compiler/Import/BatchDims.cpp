@@ -11,7 +11,7 @@ static int64_t getDim(Type type, int64_t dim) {
   return dim >= 0 && dim < shaped.getRank() ? shaped.getDimSize(dim) : -1;
 }
 
-static std::string listInputs(onnx::GraphOp graph) {
+static std::string listInputs(zc::onnx::GraphOp graph) {
   std::string text;
   llvm::raw_string_ostream os(text);
   llvm::interleaveComma(
@@ -25,7 +25,7 @@ static std::string listInputs(onnx::GraphOp graph) {
 }
 
 // The size that counts samples, as far as the model tells; -1 otherwise.
-static FailureOr<int64_t> findDefaultSize(onnx::GraphOp graph,
+static FailureOr<int64_t> findDefaultSize(zc::onnx::GraphOp graph,
                                           const BatchOptions &options) {
   auto ofFirstInput = [&]() -> int64_t {
     return graph.getBody().getNumArguments()
@@ -54,7 +54,7 @@ static FailureOr<int64_t> findDefaultSize(onnx::GraphOp graph,
   return ofFirstInput();
 }
 
-static LogicalResult checkNames(onnx::GraphOp graph,
+static LogicalResult checkNames(zc::onnx::GraphOp graph,
                                 const BatchOptions &options) {
   for (const auto &[name, dim] : options.dims) {
     unsigned index = 0;
@@ -74,8 +74,9 @@ static LogicalResult checkNames(onnx::GraphOp graph,
 }
 
 // Every input's batch dim, or -1; `size` becomes the number of samples.
-static FailureOr<SmallVector<int64_t>>
-chooseInputs(onnx::GraphOp graph, const BatchOptions &options, int64_t &size) {
+static FailureOr<SmallVector<int64_t>> chooseInputs(zc::onnx::GraphOp graph,
+                                                    const BatchOptions &options,
+                                                    int64_t &size) {
   SmallVector<int64_t> dims;
   std::optional<int64_t> given;
   for (BlockArgument input : graph.getBody().getArguments()) {
@@ -111,7 +112,7 @@ static std::string describeSize(const BatchOptions &options, int64_t size) {
          std::to_string(size) + ")";
 }
 
-LogicalResult zc::setBatchDims(onnx::GraphOp graph,
+LogicalResult zc::setBatchDims(zc::onnx::GraphOp graph,
                                const BatchOptions &options) {
   if (failed(checkNames(graph, options)))
     return failure();

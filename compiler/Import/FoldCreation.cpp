@@ -5,13 +5,13 @@
 #include <cmath>
 
 using namespace zc;
-using Type = proto::TensorProto;
+using DataType = proto::TensorProto;
 
 static FoldResults foldConstantOfShape(const FoldRequest &request) {
   auto dims = request.getInts("", 0);
   if (!dims)
     return std::nullopt;
-  HostTensor result(Type::FLOAT, {1});
+  HostTensor result(DataType::FLOAT, {1});
   if (const proto::AttributeProto *value = request.getAttribute("value")) {
     auto bytes = readTensorBytes(ModelFile(), value->t());
     if (!bytes) {

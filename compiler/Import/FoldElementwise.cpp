@@ -7,7 +7,7 @@
 #include <cmath>
 
 using namespace zc;
-using Type = proto::TensorProto;
+using DataType = proto::TensorProto;
 
 // A result of the logical dims that the operands broadcast to, storing a dim
 // once where no operand varies along it.
@@ -162,7 +162,7 @@ static FoldResults foldBitShift(const FoldRequest &request) {
                      uint64_t bits = value;
                      if (isLeft)
                        out.set(k, isInside ? int64_t(bits << count) : 0);
-                     else if (a.dataType == Type::UINT64)
+                     else if (a.dataType == DataType::UINT64)
                        out.set(k, isInside ? int64_t(bits >> count) : 0);
                      else
                        out.set(k, value >> (isInside ? count : 63));
@@ -214,13 +214,13 @@ static FoldResults foldPow(const FoldRequest &request) {
 
 template <typename Compare>
 static FoldResults compareWith(const FoldRequest &request) {
-  return mapBinary(request, Type::BOOL,
+  return mapBinary(request, DataType::BOOL,
                    [](const HostTensor &a, int64_t i, const HostTensor &b,
                       int64_t j, HostTensor &out, int64_t k) {
                      bool result;
                      if (a.isFloat())
                        result = Compare()(a.floats[i], b.floats[j]);
-                     else if (a.dataType == Type::UINT64)
+                     else if (a.dataType == DataType::UINT64)
                        result =
                            Compare()(uint64_t(a.ints[i]), uint64_t(b.ints[j]));
                      else
@@ -290,7 +290,7 @@ HostTensor zc::castTo(const HostTensor &tensor, int32_t dataType) {
   for (int64_t i = 0, e = tensor.getNumStored(); i < e; ++i)
     if (result.isFloat())
       result.set(i, tensor.getFloat(i));
-    else if (dataType == Type::BOOL && tensor.isFloat())
+    else if (dataType == DataType::BOOL && tensor.isFloat())
       result.set(i, int64_t(tensor.floats[i] != 0));
     else
       result.set(i, tensor.getInt(i));
@@ -356,7 +356,7 @@ static FoldResults foldIsNan(const FoldRequest &request) {
   const HostTensor *input = request.getInput(0);
   if (!input || !input->isFloat())
     return std::nullopt;
-  HostTensor result(Type::BOOL, input->stored);
+  HostTensor result(DataType::BOOL, input->stored);
   result.dims = input->dims;
   for (auto [out, in] : llvm::zip(result.ints, input->floats))
     out = std::isnan(in);

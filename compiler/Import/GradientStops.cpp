@@ -24,13 +24,13 @@ void GraphImporter::stopGradient(const std::string &name, Scope &scope) {
       !isFloatType(value->type.tensor_type().elem_type()))
     return;
   Value operand = getIr(value);
-  auto maker = operand.getDefiningOp<onnx::NodeOp>();
+  auto maker = operand.getDefiningOp<zc::onnx::NodeOp>();
   if (maker && maker.getOpType() == kStopGradient)
     return;
   OpBuilder builder = OpBuilder::atBlockEnd(block);
-  Location location = onnx::makeLocation(
+  Location location = zc::onnx::makeLocation(
       context, {value->name, scope.module, kStopGradient, file.name});
-  auto op = onnx::NodeOp::create(
+  auto op = zc::onnx::NodeOp::create(
       builder, location, operand.getType(),
       builder.getStringAttr(kStopGradient), operand, builder.getStringAttr(""),
       builder.getI64IntegerAttr(1), builder.getDictionaryAttr({}));

@@ -94,7 +94,7 @@ FailureOr<OwningOpRef<ModuleOp>> GraphImporter::import() {
   readOpsets(scope);
   module = ModuleOp::create(getFileLocation());
   OpBuilder builder(module->getBodyRegion());
-  graph = onnx::GraphOp::create(
+  graph = zc::onnx::GraphOp::create(
       builder, getFileLocation(), "main", builder.getTypeArrayAttr({}),
       builder.getStrArrayAttr({}), builder.getStrArrayAttr({}),
       convertOpsets(context, scope.opsets), {}, {});
@@ -284,7 +284,7 @@ LogicalResult GraphImporter::importOutputs(Scope &scope) {
     names.push_back(StringAttr::get(context, output.name()));
   }
   OpBuilder builder = OpBuilder::atBlockEnd(block);
-  onnx::ReturnOp::create(builder, getFileLocation(), values);
+  zc::onnx::ReturnOp::create(builder, getFileLocation(), values);
   graph.setOutputNamesAttr(ArrayAttr::get(context, names));
   graph.setResultTypesAttr(
       builder.getTypeArrayAttr(llvm::to_vector(ValueRange(values).getTypes())));
@@ -293,9 +293,9 @@ LogicalResult GraphImporter::importOutputs(Scope &scope) {
 
 void GraphImporter::eraseDeadOps() {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*block))) {
-    if (isa<onnx::ReturnOp>(op) || !op.use_empty())
+    if (isa<zc::onnx::ReturnOp>(op) || !op.use_empty())
       continue;
-    auto initializer = dyn_cast<onnx::InitializerOp>(op);
+    auto initializer = dyn_cast<zc::onnx::InitializerOp>(op);
     if (initializer && !initializer.getFolded()) {
       auto type = cast<ShapedType>(initializer.getType());
       if (isa<FloatType>(type.getElementType()) && type.getNumElements() > 1)
@@ -329,7 +329,8 @@ LogicalResult GraphImporter::reportUnsupported() {
     text += "\n  " + entry.what + ", " + std::to_string(count) +
             (count == 1 ? " node: " : " nodes: ");
     for (size_t i = 0; i < std::min(count, kShown); ++i) {
-      std::optional<onnx::NodeOrigin> origin = onnx::getOrigin(entry.nodes[i]);
+      std::optional<zc::onnx::NodeOrigin> origin =
+          zc::onnx::getOrigin(entry.nodes[i]);
       text += (i ? ", '" : "'") + origin->node.str() + "'";
       if (!origin->module.empty())
         text += " in " + origin->module.str();
@@ -420,7 +421,7 @@ static LogicalResult checkScores(Location location,
 
 FailureOr<OwningOpRef<ModuleOp>> zc::importModel(MLIRContext *context,
                                                  ModelImportOptions options) {
-  context->loadDialect<onnx::OnnxDialect>();
+  context->loadDialect<zc::onnx::OnnxDialect>();
   Location whole =
       FileLineColLoc::get(StringAttr::get(context, options.path), 0, 0);
   llvm::Expected<ModelFile> file =

@@ -12,7 +12,7 @@
 using namespace zc;
 using llvm::APFloat;
 using llvm::ArrayRef;
-using Type = proto::TensorProto;
+using DataType = proto::TensorProto;
 
 int64_t zc::getNumElements(ArrayRef<int64_t> dims) {
   int64_t count = 1;
@@ -59,11 +59,11 @@ static double roundThrough(const llvm::fltSemantics &semantics, double value) {
 
 double zc::roundTo(int32_t dataType, double value) {
   switch (dataType) {
-  case Type::FLOAT:
+  case DataType::FLOAT:
     return static_cast<float>(value);
-  case Type::FLOAT16:
+  case DataType::FLOAT16:
     return roundThrough(APFloat::IEEEhalf(), value);
-  case Type::BFLOAT16:
+  case DataType::BFLOAT16:
     return roundThrough(APFloat::BFloat(), value);
   default:
     return value;
@@ -72,27 +72,27 @@ double zc::roundTo(int32_t dataType, double value) {
 
 int64_t zc::wrapTo(int32_t dataType, int64_t value) {
   switch (dataType) {
-  case Type::BOOL:
+  case DataType::BOOL:
     return value != 0;
-  case Type::INT2:
+  case DataType::INT2:
     return llvm::SignExtend64(value, 2);
-  case Type::UINT2:
+  case DataType::UINT2:
     return value & 3;
-  case Type::INT4:
+  case DataType::INT4:
     return llvm::SignExtend64(value, 4);
-  case Type::UINT4:
+  case DataType::UINT4:
     return value & 15;
-  case Type::INT8:
+  case DataType::INT8:
     return int8_t(value);
-  case Type::UINT8:
+  case DataType::UINT8:
     return uint8_t(value);
-  case Type::INT16:
+  case DataType::INT16:
     return int16_t(value);
-  case Type::UINT16:
+  case DataType::UINT16:
     return uint16_t(value);
-  case Type::INT32:
+  case DataType::INT32:
     return int32_t(value);
-  case Type::UINT32:
+  case DataType::UINT32:
     return uint32_t(value);
   default:
     return value;
@@ -111,7 +111,7 @@ HostTensor::HostTensor(int32_t dataType, ArrayRef<int64_t> dims)
 }
 
 HostTensor HostTensor::ofInts(ArrayRef<int64_t> values) {
-  HostTensor result(Type::INT64, {int64_t(values.size())});
+  HostTensor result(DataType::INT64, {int64_t(values.size())});
   result.ints = values.vec();
   return result;
 }
@@ -121,7 +121,7 @@ bool HostTensor::isFloat() const { return isFloatType(dataType); }
 double HostTensor::getFloat(int64_t index) const {
   if (isFloat())
     return floats[index];
-  if (dataType == Type::UINT64)
+  if (dataType == DataType::UINT64)
     return double(uint64_t(ints[index]));
   return double(ints[index]);
 }
@@ -217,16 +217,17 @@ HostTensor HostTensor::compressed() const {
 // -------------------------------------------------------------------------
 
 static const llvm::fltSemantics &getSemantics(int32_t dataType) {
-  return dataType == Type::FLOAT16 ? APFloat::IEEEhalf() : APFloat::BFloat();
+  return dataType == DataType::FLOAT16 ? APFloat::IEEEhalf()
+                                       : APFloat::BFloat();
 }
 
 static double readFloat(int32_t dataType, const char *from) {
-  if (dataType == Type::DOUBLE) {
+  if (dataType == DataType::DOUBLE) {
     double value;
     std::memcpy(&value, from, sizeof value);
     return value;
   }
-  if (dataType == Type::FLOAT) {
+  if (dataType == DataType::FLOAT) {
     float value;
     std::memcpy(&value, from, sizeof value);
     return value;
@@ -244,9 +245,9 @@ static void writeFloat(int32_t dataType, double value, std::string &out) {
   auto append = [&](const auto &bits) {
     out.append(reinterpret_cast<const char *>(&bits), sizeof bits);
   };
-  if (dataType == Type::DOUBLE)
+  if (dataType == DataType::DOUBLE)
     return append(value);
-  if (dataType == Type::FLOAT)
+  if (dataType == DataType::FLOAT)
     return append(static_cast<float>(value));
   APFloat wide(value);
   bool losesInfo;

@@ -81,7 +81,7 @@ static bool isStored(Value value);
 
 // Whether the operator only moves the elements of that operand, and puts none
 // of the network's beside them.
-static bool movesElements(onnx::NodeOp node, unsigned operand) {
+static bool movesElements(zc::onnx::NodeOp node, unsigned operand) {
   static const llvm::StringSet<> ops = {
       "Transpose", "Reshape",   "Cast",    "CastLike", "Identity", "Slice",
       "Split",     "Unsqueeze", "Squeeze", "Flatten",  "Expand"};
@@ -93,9 +93,9 @@ static bool movesElements(onnx::NodeOp node, unsigned operand) {
 
 // Whether it is an initializer whose elements have only moved.
 static bool isStored(Value value) {
-  if (value.getDefiningOp<onnx::InitializerOp>())
+  if (value.getDefiningOp<zc::onnx::InitializerOp>())
     return true;
-  auto node = value.getDefiningOp<onnx::NodeOp>();
+  auto node = value.getDefiningOp<zc::onnx::NodeOp>();
   return node && movesElements(node, 0) && isStored(node.getInputs()[0]);
 }
 
@@ -105,7 +105,7 @@ static int64_t fanInOfMatmul(Value operand, unsigned index) {
                                         : shape.back();
 }
 
-static int64_t fanInOfGemm(onnx::NodeOp node, unsigned index) {
+static int64_t fanInOfGemm(zc::onnx::NodeOp node, unsigned index) {
   bool transposed = node.getInt(index == 0 ? "transA" : "transB", 0) != 0;
   bool contractsLast = (index == 0) != transposed;
   return shapeOf(node.getInputs()[index])[contractsLast ? 1 : 0];
@@ -114,7 +114,7 @@ static int64_t fanInOfGemm(onnx::NodeOp node, unsigned index) {
 // The number of inputs of one output of the operator that computes `value`,
 // behind operators that move elements; nothing when it has no weight.
 static std::optional<int64_t> fanInOfProducer(Value value) {
-  auto node = value.getDefiningOp<onnx::NodeOp>();
+  auto node = value.getDefiningOp<zc::onnx::NodeOp>();
   if (!node || !node.getDomain().empty())
     return std::nullopt;
   if (node.getOpType() == "MatMul")
@@ -128,7 +128,7 @@ static std::optional<int64_t> fanInOfProducer(Value value) {
   return std::nullopt;
 }
 
-static Use describeRecurrent(onnx::NodeOp node, unsigned operand) {
+static Use describeRecurrent(zc::onnx::NodeOp node, unsigned operand) {
   constexpr unsigned kPeepholes = 7;
   int64_t hidden = shapeOf(node.getInputs()[2]).back();
   if (operand == 1 || operand == 2)
@@ -138,7 +138,7 @@ static Use describeRecurrent(onnx::NodeOp node, unsigned operand) {
   return {};
 }
 
-static Use describeSum(onnx::NodeOp node, unsigned operand) {
+static Use describeSum(zc::onnx::NodeOp node, unsigned operand) {
   if (!isVector(node.getInputs()[operand]))
     return {};
   if (auto fanIn = fanInOfProducer(node.getInputs()[1 - operand]))
@@ -156,7 +156,7 @@ static Role describeNormalization(unsigned operand) {
 
 // Matrices that a router's choices look up are weights of the product behind; a
 // table's row is as long as what a product with it would add up.
-static Use describeTable(onnx::NodeOp node, Value table) {
+static Use describeTable(zc::onnx::NodeOp node, Value table) {
   constexpr size_t kMatrices = 3;
   if (shapeOf(table).size() >= kMatrices)
     for (Value found : node->getResults())
@@ -165,7 +165,7 @@ static Use describeTable(onnx::NodeOp node, Value table) {
   return {Role::Table, shapeOf(table).empty() ? 1 : shapeOf(table).back()};
 }
 
-static Use describe(onnx::NodeOp node, unsigned operand) {
+static Use describe(zc::onnx::NodeOp node, unsigned operand) {
   StringRef op = node.getOpType();
   Value value = node.getInputs()[operand];
   if (op == "MatMul")
@@ -194,7 +194,7 @@ static Use describe(onnx::NodeOp node, unsigned operand) {
 static Use findUse(Value value) {
   Use found;
   for (OpOperand &operand : value.getUses()) {
-    auto node = dyn_cast<onnx::NodeOp>(operand.getOwner());
+    auto node = dyn_cast<zc::onnx::NodeOp>(operand.getOwner());
     if (!node)
       continue;
     unsigned index = operand.getOperandNumber();
@@ -267,7 +267,8 @@ static Draw choose(const InitialWeights &how, const Use &use, size_t rank) {
 
 // The index is the initializer's place in the graph: it does not depend on
 // which others are drawn.
-static void setDraw(onnx::InitializerOp initializer, Draw draw, int64_t index) {
+static void setDraw(zc::onnx::InitializerOp initializer, Draw draw,
+                    int64_t index) {
   Builder builder(initializer.getContext());
   NamedAttrList entries;
   entries.set(draw.distribution, builder.getF64FloatAttr(draw.number));
@@ -281,23 +282,23 @@ static void setDraw(onnx::InitializerOp initializer, Draw draw, int64_t index) {
 // --- Which ones
 // -----------------------------------------------------------------
 
-static bool hasData(onnx::InitializerOp initializer) {
+static bool hasData(zc::onnx::InitializerOp initializer) {
   return initializer.getValue() || initializer.getSource();
 }
 
 // Whether it is a statistic of a normalisation whose scale is drawn.
-static bool hasDrawnScale(onnx::InitializerOp statistic) {
+static bool hasDrawnScale(zc::onnx::InitializerOp statistic) {
   return llvm::any_of(statistic->getUses(), [](OpOperand &use) {
-    auto node = dyn_cast<onnx::NodeOp>(use.getOwner());
+    auto node = dyn_cast<zc::onnx::NodeOp>(use.getOwner());
     if (!node || node.getOpType() != "BatchNormalization" ||
         use.getOperandNumber() < 3)
       return false;
-    auto scale = node.getInputs()[1].getDefiningOp<onnx::InitializerOp>();
+    auto scale = node.getInputs()[1].getDefiningOp<zc::onnx::InitializerOp>();
     return scale && scale.getDraw();
   });
 }
 
-static LogicalResult checkDrawable(onnx::InitializerOp initializer) {
+static LogicalResult checkDrawable(zc::onnx::InitializerOp initializer) {
   Type type = cast<ShapedType>(initializer.getType()).getElementType();
   if (isa<FloatType>(type))
     return success();
@@ -307,10 +308,10 @@ static LogicalResult checkDrawable(onnx::InitializerOp initializer) {
 }
 
 // A mask or a rotary table of random numbers is no mask and no rotary table.
-static void warnOfDrawnConstants(ArrayRef<onnx::InitializerOp> constants) {
+static void warnOfDrawnConstants(ArrayRef<zc::onnx::InitializerOp> constants) {
   if (constants.empty())
     return;
-  onnx::InitializerOp first = constants.front();
+  zc::onnx::InitializerOp first = constants.front();
   InFlightDiagnostic warning = emitWarning(first.getLoc());
   warning << "has no data and is not trained";
   if (constants.size() > 1)
@@ -320,11 +321,11 @@ static void warnOfDrawnConstants(ArrayRef<onnx::InitializerOp> constants) {
              "with";
 }
 
-LogicalResult InitialWeights::apply(onnx::GraphOp graph) const {
-  auto all = llvm::to_vector(graph.getBody().getOps<onnx::InitializerOp>());
-  SmallVector<onnx::InitializerOp> constants;
+LogicalResult InitialWeights::apply(zc::onnx::GraphOp graph) const {
+  auto all = llvm::to_vector(graph.getBody().getOps<zc::onnx::InitializerOp>());
+  SmallVector<zc::onnx::InitializerOp> constants;
   LogicalResult result = success();
-  auto draw = [&](onnx::InitializerOp initializer, int64_t index) {
+  auto draw = [&](zc::onnx::InitializerOp initializer, int64_t index) {
     Use use = findUse(initializer.getResult());
     size_t rank = shapeOf(initializer.getResult()).size();
     setDraw(initializer, choose(*this, use, rank), index);

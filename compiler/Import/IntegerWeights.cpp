@@ -106,12 +106,12 @@ Value GraphImporter::emitMaster(StringRef name, const HostTensor &value) {
     builder.setInsertionPointAfter(lastInitializer);
   else
     builder.setInsertionPointToStart(block);
-  Location location = onnx::makeLocation(
-      context, {name.str(), "", onnx::kInitializer, file.name});
+  Location location = zc::onnx::makeLocation(
+      context, {name.str(), "", zc::onnx::kInitializer, file.name});
   DenseElementsAttr elements = makeElements(context, value);
-  auto op = onnx::InitializerOp::create(
+  auto op = zc::onnx::InitializerOp::create(
       builder, location, elements.getType(), builder.getStringAttr(name),
-      elements, onnx::ExternalAttr(), StringAttr(), UnitAttr(),
+      elements, zc::onnx::ExternalAttr(), StringAttr(), UnitAttr(),
       builder.getBoolAttr(false), ArrayAttr(), DictionaryAttr());
   op->setAttr(kStoredAsIntegers, builder.getUnitAttr());
   lastInitializer = op;

@@ -50,10 +50,11 @@ zc::readTorchAttributes(const proto::NodeProto &node) {
     llvm::StringLiteral name;
   };
   static const Meaning meanings[] = {
-      {"Gather", "aten.embedding", 2, onnx::kPaddingIndex},
+      {"Gather", "aten.embedding", 2, zc::onnx::kPaddingIndex},
       {"SoftmaxCrossEntropyLoss", "aten.cross_entropy_loss", 5,
-       onnx::kLabelSmoothing},
-      {"Dropout", "aten.scaled_dot_product_attention", 4, onnx::kDropoutRatio},
+       zc::onnx::kLabelSmoothing},
+      {"Dropout", "aten.scaled_dot_product_attention", 4,
+       zc::onnx::kDropoutRatio},
   };
   std::vector<NumberAttribute> attributes;
   for (const Meaning &meaning : meanings) {

@@ -24,8 +24,8 @@ Location GraphImporter::getLocation(const proto::NodeProto &node,
   std::string op = node.op_type();
   if (!node.domain().empty())
     op = node.domain() + "." + op;
-  return onnx::makeLocation(context,
-                            {scope.prefix + name, module, op, file.name});
+  return zc::onnx::makeLocation(context,
+                                {scope.prefix + name, module, op, file.name});
 }
 
 static bool hasKind(ArrayRef<ImportedValue *> values,
@@ -488,21 +488,21 @@ Operation *GraphImporter::emit(const proto::NodeProto &node,
   OpBuilder builder = OpBuilder::atBlockEnd(block);
   NamedAttrList attributes(convertAttributes(node, location));
   if (unsigned bits = getPackedBits(types[0].tensor_type().elem_type()))
-    attributes.set(onnx::kPackedBits, builder.getI64IntegerAttr(bits));
+    attributes.set(zc::onnx::kPackedBits, builder.getI64IntegerAttr(bits));
   auto noteFloat8 = [&](const proto::TypeProto &type, const Twine &name) {
     int32_t element = type.tensor_type().elem_type();
     if (isFloat8Type(element))
       attributes.set(name.str(), builder.getStringAttr(getTypeName(element)));
   };
-  noteFloat8(types[0], onnx::kFloat8);
+  noteFloat8(types[0], zc::onnx::kFloat8);
   for (auto [index, input] : llvm::enumerate(inputs))
     if (input->kind == ImportedValue::Tensor)
-      noteFloat8(input->type, onnx::kFloat8 + "." + Twine(index));
-  auto op = onnx::NodeOp::create(builder, location, resultTypes,
-                                 builder.getStringAttr(node.op_type()),
-                                 operands, builder.getStringAttr(node.domain()),
-                                 builder.getI64IntegerAttr(sinceVersion),
-                                 attributes.getDictionary(context));
+      noteFloat8(input->type, zc::onnx::kFloat8 + "." + Twine(index));
+  auto op = zc::onnx::NodeOp::create(
+      builder, location, resultTypes, builder.getStringAttr(node.op_type()),
+      operands, builder.getStringAttr(node.domain()),
+      builder.getI64IntegerAttr(sinceVersion),
+      attributes.getDictionary(context));
   for (auto [index, result] : llvm::enumerate(op.getResults())) {
     const std::string &name = node.output(index);
     ImportedValue *value =

@@ -45,37 +45,37 @@ std::optional<bool> ParameterRule::getChoice(StringRef name) const {
 // -----------------------------------------------------------
 
 static bool isStatisticUse(OpOperand &use) {
-  auto node = dyn_cast<onnx::NodeOp>(use.getOwner());
+  auto node = dyn_cast<zc::onnx::NodeOp>(use.getOwner());
   return node && isStatisticOperand(node.getOpType(), use.getOperandNumber());
 }
 
-bool zc::isSettingAlone(onnx::InitializerOp initializer) {
+bool zc::isSettingAlone(zc::onnx::InitializerOp initializer) {
   return !initializer.use_empty() &&
          llvm::all_of(initializer->getUses(), [](OpOperand &use) {
-           auto node = dyn_cast<onnx::NodeOp>(use.getOwner());
+           auto node = dyn_cast<zc::onnx::NodeOp>(use.getOwner());
            return node && node.getDomain().empty() &&
                   isSetting(node.getOpType(), use.getOperandNumber());
          });
 }
 
-bool zc::isQuantisationScale(onnx::InitializerOp initializer) {
+bool zc::isQuantisationScale(zc::onnx::InitializerOp initializer) {
   return llvm::any_of(initializer->getUses(), [](OpOperand &use) {
-    auto node = dyn_cast<onnx::NodeOp>(use.getOwner());
+    auto node = dyn_cast<zc::onnx::NodeOp>(use.getOwner());
     return node && use.getOperandNumber() == 1 &&
            isQuantisation(node.getOpType());
   });
 }
 
-bool zc::isStatistic(onnx::InitializerOp initializer) {
+bool zc::isStatistic(zc::onnx::InitializerOp initializer) {
   return llvm::any_of(initializer->getUses(), isStatisticUse);
 }
 
-using RoleOfUse = llvm::function_ref<bool(onnx::NodeOp, OpOperand &)>;
+using RoleOfUse = llvm::function_ref<bool(zc::onnx::NodeOp, OpOperand &)>;
 
 // Directly, or through operators that leave the elements what they are.
 static bool isUsedAs(Value value, RoleOfUse isRole) {
   for (OpOperand &use : value.getUses()) {
-    auto node = dyn_cast<onnx::NodeOp>(use.getOwner());
+    auto node = dyn_cast<zc::onnx::NodeOp>(use.getOwner());
     if (!node || !node.getDomain().empty())
       continue;
     if (isRole(node, use))
@@ -88,26 +88,26 @@ static bool isUsedAs(Value value, RoleOfUse isRole) {
 }
 
 static bool isUsedAsParameter(Value value) {
-  return isUsedAs(value, [](onnx::NodeOp node, OpOperand &use) {
+  return isUsedAs(value, [](zc::onnx::NodeOp node, OpOperand &use) {
     return isParameterOperand(node.getOpType(), use.getOperandNumber());
   });
 }
 
 // Exporters write a layer's bias as a sum with its product. A number without
 // dims is one that the author wrote into his formula.
-static bool isAddedBias(onnx::NodeOp node, OpOperand &use) {
+static bool isAddedBias(zc::onnx::NodeOp node, OpOperand &use) {
   if (node.getOpType() != "Add" || node.getInputs().size() != 2 ||
       cast<ShapedType>(use.get().getType()).getRank() == 0)
     return false;
   auto product = node.getInputs()[1 - use.getOperandNumber()]
-                     .getDefiningOp<onnx::NodeOp>();
+                     .getDefiningOp<zc::onnx::NodeOp>();
   return product && product.getDomain().empty() &&
          hasBiasBehind(product.getOpType());
 }
 
 // The weight, bias or slope of an operator, also of one without kinds.
 static bool isUsedAsWeight(Value value) {
-  return isUsedAs(value, [](onnx::NodeOp node, OpOperand &use) {
+  return isUsedAs(value, [](zc::onnx::NodeOp node, OpOperand &use) {
     return isParameterOperand(node.getOpType(), use.getOperandNumber()) ||
            isSlopeOperand(node.getOpType(), use.getOperandNumber()) ||
            isAddedBias(node, use);
@@ -119,7 +119,7 @@ static bool isUsedAsWeight(Value value) {
 static bool beginsSamples(Value value) {
   return !value.use_empty() &&
          llvm::all_of(value.getUses(), [](OpOperand &use) {
-           auto node = dyn_cast<onnx::NodeOp>(use.getOwner());
+           auto node = dyn_cast<zc::onnx::NodeOp>(use.getOwner());
            if (!node || !node.getDomain().empty())
              return false;
            StringRef op = node.getOpType();
@@ -140,7 +140,7 @@ static bool beginsSamples(Value value) {
 }
 
 // Exporters write torch.zeros(layers, samples, features) so.
-static bool isZeroState(onnx::InitializerOp initializer) {
+static bool isZeroState(zc::onnx::InitializerOp initializer) {
   auto dense = dyn_cast_or_null<DenseElementsAttr>(initializer.getValueAttr());
   return dense && dense.isSplat() && dense.getSplatValue<APFloat>().isZero() &&
          beginsSamples(initializer.getResult());
@@ -153,18 +153,18 @@ static bool isFloat(Value value) {
 
 // Whole numbers that were floats: gradients pass straight through.
 static bool isQuantised(Value value) {
-  auto node = value.getDefiningOp<onnx::NodeOp>();
+  auto node = value.getDefiningOp<zc::onnx::NodeOp>();
   return node && node.getDomain().empty() &&
          node.getOpType() == "QuantizeLinear";
 }
 
-llvm::SetVector<Value> zc::findDifferentiable(onnx::GraphOp graph) {
+llvm::SetVector<Value> zc::findDifferentiable(zc::onnx::GraphOp graph) {
   llvm::SetVector<Value> reached;
   for (Value output : graph.getReturn().getOutputs())
     if (isFloat(output))
       reached.insert(output);
   for (size_t i = 0; i < reached.size(); ++i) {
-    auto node = reached[i].getDefiningOp<onnx::NodeOp>();
+    auto node = reached[i].getDefiningOp<zc::onnx::NodeOp>();
     if (!node || isStep(node.getOpType()))
       continue;
     for (OpOperand &operand : node->getOpOperands())
@@ -193,7 +193,7 @@ static bool hasHugeElement(const std::string &bytes) {
 }
 
 // Masks hold values beyond any weight's. 16-bit floats cannot tell.
-static LogicalResult checkMask(onnx::InitializerOp initializer,
+static LogicalResult checkMask(zc::onnx::InitializerOp initializer,
                                const std::string &folder, bool &isMask) {
   Type type = cast<ShapedType>(initializer.getType()).getElementType();
   if (auto elements =
@@ -208,7 +208,7 @@ static LogicalResult checkMask(onnx::InitializerOp initializer,
   }
   if (!initializer.getSource() || !(type.isF32() || type.isF64()))
     return success();
-  onnx::ExternalAttr source = *initializer.getSource();
+  zc::onnx::ExternalAttr source = *initializer.getSource();
   auto bytes = readSource(
       folder, {source.getFile().str(), source.getOffset(), source.getLength()});
   if (!bytes)
@@ -222,7 +222,7 @@ static LogicalResult checkMask(onnx::InitializerOp initializer,
 // --------------------------------------------------------------------------
 
 static LogicalResult
-decideByDefault(onnx::InitializerOp initializer, const std::string &folder,
+decideByDefault(zc::onnx::InitializerOp initializer, const std::string &folder,
                 bool anyKind, const llvm::SetVector<Value> &differentiable,
                 bool &trained) {
   auto type = cast<ShapedType>(initializer.getType());
@@ -248,37 +248,38 @@ decideByDefault(onnx::InitializerOp initializer, const std::string &folder,
 }
 
 // An expression without a match is a mistake in it.
-LogicalResult ParameterRule::checkMatches(onnx::GraphOp graph) const {
+LogicalResult ParameterRule::checkMatches(zc::onnx::GraphOp graph) const {
   for (auto [option, pattern] :
        {std::pair("--freeze", &freeze), {"--train", &train}}) {
-    auto matches = [&, &pattern = *pattern](onnx::InitializerOp initializer) {
+    auto matches = [&,
+                    &pattern = *pattern](zc::onnx::InitializerOp initializer) {
       return pattern->isIn(initializer.getName());
     };
-    auto initializers = graph.getBody().getOps<onnx::InitializerOp>();
+    auto initializers = graph.getBody().getOps<zc::onnx::InitializerOp>();
     if (*pattern && llvm::none_of(initializers, matches))
       return graph.emitError() << option << " matches no initializer's name";
   }
-  auto isScale = [](onnx::InitializerOp each) {
+  auto isScale = [](zc::onnx::InitializerOp each) {
     return isQuantisationScale(each);
   };
   if (trainScales &&
-      llvm::none_of(graph.getBody().getOps<onnx::InitializerOp>(), isScale))
+      llvm::none_of(graph.getBody().getOps<zc::onnx::InitializerOp>(), isScale))
     return graph.emitError()
            << "--train-scales: the model has no QuantizeLinear or "
               "DequantizeLinear with a stored scale";
   return success();
 }
 
-LogicalResult ParameterRule::apply(onnx::GraphOp graph,
+LogicalResult ParameterRule::apply(zc::onnx::GraphOp graph,
                                    const std::string &folder) const {
   if (failed(checkMatches(graph)))
     return failure();
-  auto initializers = graph.getBody().getOps<onnx::InitializerOp>();
-  bool anyKind = llvm::any_of(initializers, [](onnx::InitializerOp each) {
+  auto initializers = graph.getBody().getOps<zc::onnx::InitializerOp>();
+  bool anyKind = llvm::any_of(initializers, [](zc::onnx::InitializerOp each) {
     return bool(each.getKind());
   });
   llvm::SetVector<Value> differentiable = findDifferentiable(graph);
-  for (onnx::InitializerOp initializer : initializers) {
+  for (zc::onnx::InitializerOp initializer : initializers) {
     if (initializer.getFolded())
       continue;
     std::optional<bool> choice = getChoice(initializer.getName());

@@ -18,22 +18,22 @@ struct Service {
 };
 } // namespace
 
-static Value getOperand(onnx::NodeOp node, unsigned index) {
+static Value getOperand(zc::onnx::NodeOp node, unsigned index) {
   return index < node.getInputs().size() ? node.getInputs()[index] : Value();
 }
 
 // The weight of the product that the bias is added to.
-static Value getWeightOfSum(onnx::NodeOp sum, unsigned bias) {
+static Value getWeightOfSum(zc::onnx::NodeOp sum, unsigned bias) {
   if (sum.getInputs().size() != 2)
     return {};
-  auto product = sum.getInputs()[1 - bias].getDefiningOp<onnx::NodeOp>();
+  auto product = sum.getInputs()[1 - bias].getDefiningOp<zc::onnx::NodeOp>();
   return product && product.getDomain().empty() &&
                  hasBiasBehind(product.getOpType())
              ? getOperand(product, 1)
              : Value();
 }
 
-static void addUse(onnx::NodeOp node, unsigned index, Service &service) {
+static void addUse(zc::onnx::NodeOp node, unsigned index, Service &service) {
   StringRef op = node.getOpType();
   bool isProduct = hasBiasBehind(op);
   const char *role = nullptr;
@@ -56,7 +56,7 @@ static void addUse(onnx::NodeOp node, unsigned index, Service &service) {
 
 static void addUses(Value value, Service &service) {
   for (OpOperand &use : value.getUses()) {
-    auto node = dyn_cast<onnx::NodeOp>(use.getOwner());
+    auto node = dyn_cast<zc::onnx::NodeOp>(use.getOwner());
     if (!node || !node.getDomain().empty())
       continue;
     if (keepsParameter(node.getOpType()) && use.getOperandNumber() == 0)
@@ -67,14 +67,14 @@ static void addUses(Value value, Service &service) {
 }
 
 // As a fresh module's are; nothing that was trained ends so.
-static bool isUniform(onnx::InitializerOp initializer,
+static bool isUniform(zc::onnx::InitializerOp initializer,
                       const std::string &folder) {
   if (auto elements =
           dyn_cast_or_null<DenseElementsAttr>(initializer.getValueAttr()))
     return elements.isSplat();
   if (!initializer.getSource())
     return false;
-  onnx::ExternalAttr source = *initializer.getSource();
+  zc::onnx::ExternalAttr source = *initializer.getSource();
   auto bytes = readSource(
       folder, {source.getFile().str(), source.getOffset(), source.getLength()});
   if (!bytes) {
@@ -88,9 +88,9 @@ static bool isUniform(onnx::InitializerOp initializer,
 }
 
 // How often the model calls a module that it shares with its matrices.
-static unsigned countCalls(onnx::GraphOp graph) {
+static unsigned countCalls(zc::onnx::GraphOp graph) {
   unsigned most = 1;
-  for (auto initializer : graph.getBody().getOps<onnx::InitializerOp>()) {
+  for (auto initializer : graph.getBody().getOps<zc::onnx::InitializerOp>()) {
     auto type = cast<ShapedType>(initializer.getType());
     if (initializer.getTrained() && type.getRank() >= 2)
       most = std::max<unsigned>(most, llvm::range_size(initializer->getUses()));
@@ -98,14 +98,16 @@ static unsigned countCalls(onnx::GraphOp graph) {
   return most;
 }
 
-void zc::warnOfMergedWeights(onnx::GraphOp graph, const std::string &folder) {
-  auto all = llvm::to_vector(graph.getBody().getOps<onnx::InitializerOp>());
-  if (llvm::any_of(
-          all, [](onnx::InitializerOp each) { return bool(each.getKind()); }))
+void zc::warnOfMergedWeights(zc::onnx::GraphOp graph,
+                             const std::string &folder) {
+  auto all = llvm::to_vector(graph.getBody().getOps<zc::onnx::InitializerOp>());
+  if (llvm::any_of(all, [](zc::onnx::InitializerOp each) {
+        return bool(each.getKind());
+      }))
     return;
   unsigned calls = countCalls(graph);
   SmallVector<std::string> merged;
-  for (onnx::InitializerOp initializer : all) {
+  for (zc::onnx::InitializerOp initializer : all) {
     Service service;
     if (initializer.getTrained())
       addUses(initializer.getResult(), service);

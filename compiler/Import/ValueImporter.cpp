@@ -63,8 +63,8 @@ GraphImporter::Outputs GraphImporter::getInputs(const proto::NodeProto &node,
 Value GraphImporter::getNone() {
   if (!none) {
     OpBuilder builder = OpBuilder::atBlockBegin(block);
-    none = onnx::NoneOp::create(builder, getFileLocation(),
-                                NoneType::get(context));
+    none = zc::onnx::NoneOp::create(builder, getFileLocation(),
+                                    NoneType::get(context));
   }
   return none;
 }
@@ -85,11 +85,11 @@ Value GraphImporter::emitStored(ImportedValue &value) {
   bool hasKind = isInitializer && kind != metadata.kinds.end();
   // PyTorch's names are paths: layers.0.weight belongs to layers.0.
   StringRef parent = hasKind ? StringRef(value.name).rsplit('.').first : "";
-  Location location = onnx::makeLocation(
+  Location location = zc::onnx::makeLocation(
       context, {value.name, hasKind && parent != value.name ? parent : "",
-                onnx::kInitializer, file.name});
+                zc::onnx::kInitializer, file.name});
   ElementsAttr elements;
-  onnx::ExternalAttr source;
+  zc::onnx::ExternalAttr source;
   std::optional<TensorSource> where = getSource(file, tensor);
   // Attention with such a mask needs no mask: it is known by its values.
   const bool isParameter = hasKind && kind->second == "PARAMETER";
@@ -98,8 +98,8 @@ Value GraphImporter::emitStored(ImportedValue &value) {
   if (getPackedBits(tensor.data_type())) // held one element a byte
     where = std::nullopt;
   if (where) {
-    source = onnx::ExternalAttr::get(context, where->file, where->offset,
-                                     where->length, where->transposed);
+    source = zc::onnx::ExternalAttr::get(context, where->file, where->offset,
+                                         where->length, where->transposed);
   } else if (value.constant) {
     elements = makeElements(context, *value.constant);
   } else if (!isAbsent(tensor)) {
@@ -112,7 +112,7 @@ Value GraphImporter::emitStored(ImportedValue &value) {
     else
       emitFailure(location) << llvm::toString(bytes.takeError());
   }
-  auto op = onnx::InitializerOp::create(
+  auto op = zc::onnx::InitializerOp::create(
       builder, location, convertType(context, value.type),
       builder.getStringAttr(value.name), elements, source,
       hasKind ? builder.getStringAttr(kind->second) : StringAttr(),
@@ -135,10 +135,10 @@ Value GraphImporter::emitConstant(StringRef name, const HostTensor &tensor) {
   initializerNames.insert(unique);
   OpBuilder builder = atInitializers(block, lastInitializer);
   Location location =
-      onnx::makeLocation(context, {unique, "", "constant", file.name});
-  auto op = onnx::InitializerOp::create(
+      zc::onnx::makeLocation(context, {unique, "", "constant", file.name});
+  auto op = zc::onnx::InitializerOp::create(
       builder, location, elements.getType(), builder.getStringAttr(unique),
-      elements, onnx::ExternalAttr(), StringAttr(), builder.getUnitAttr(),
+      elements, zc::onnx::ExternalAttr(), StringAttr(), builder.getUnitAttr(),
       builder.getBoolAttr(false), ArrayAttr(), DictionaryAttr());
   lastInitializer = op;
   known = op.getResult();

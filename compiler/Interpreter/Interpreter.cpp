@@ -5,6 +5,7 @@
 #include "compiler/Interpreter/Fractions.h"
 #include "compiler/Interpreter/OpKernel.h"
 #include "compiler/Interpreter/Turns.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "passes/Analysis/Messages.h"
 
 #include <map>
@@ -18,10 +19,6 @@ using SharedPair = OpKernel::SharedPair;
 
 static SmallVector<int64_t> shapeOf(Type type) {
   return SmallVector<int64_t>(cast<RankedTensorType>(type).getShape());
-}
-
-static Type elementOf(Type type) {
-  return cast<RankedTensorType>(type).getElementType();
 }
 
 static Elements newElements(ArrayRef<int64_t> shape) {
@@ -165,8 +162,9 @@ Interpreter::Implementation::runOnBlock(Operation *op, ArrayRef<Tensor> inputs,
       elements, [](const Elements &each) { return each.get(); }));
   std::vector<Tensor> results;
   for (auto [index, shape] : llvm::enumerate(resultShapes))
-    results.push_back(toTensor(*elements[inputs.size() + index], shape,
-                               elementOf(op->getResult(index).getType())));
+    results.push_back(
+        toTensor(*elements[inputs.size() + index], shape,
+                 getElementTypeOrSelf(op->getResult(index).getType())));
   return results;
 }
 
@@ -287,7 +285,7 @@ Interpreter::Implementation::collect(func::FuncOp func,
   std::vector<Tensor> results;
   for (Value value : func.getBody().front().getTerminator()->getOperands())
     results.push_back(toTensor(*environment.at(value), shapeOf(value.getType()),
-                               elementOf(value.getType())));
+                               getElementTypeOrSelf(value.getType())));
   return results;
 }
 

@@ -5,6 +5,7 @@
 #include "dialects/Train/Ops/OpSupport.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "mlir/IR/Verifier.h"
 
 using namespace mlir;
@@ -22,10 +23,6 @@ std::vector<const void *> kindOf(Operation *op) {
   for (Type type : op->getResultTypes())
     key.push_back(type.getAsOpaquePointer());
   return key;
-}
-
-static Type elementOf(Type type) {
-  return cast<RankedTensorType>(type).getElementType();
 }
 
 static void bindView(View &view, std::vector<Slot> &elements,
@@ -46,7 +43,7 @@ static func::FuncOp buildFunction(OpBuilder &builder, Operation *op,
   auto typesOf = [&](TypeRange types, OpKernel::Shapes shapes) {
     SmallVector<Type> memrefs;
     for (auto [type, shape] : llvm::zip_equal(types, shapes))
-      memrefs.push_back(MemRefType::get(shape, elementOf(type)));
+      memrefs.push_back(MemRefType::get(shape, getElementTypeOrSelf(type)));
     return memrefs;
   };
   SmallVector<Type> arguments = typesOf(op->getOperandTypes(), operands);

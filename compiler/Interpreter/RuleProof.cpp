@@ -15,7 +15,7 @@ namespace zc::interpreter {
 namespace {
 
 using Shape = SmallVector<int64_t>;
-using Elements = std::vector<Slot>;
+using Slots = std::vector<Slot>;
 using Limits = std::pair<int64_t, int64_t>;
 
 Shape shapeOf(Value value) {
@@ -32,8 +32,8 @@ int64_t sizeOf(ArrayRef<int64_t> shape) {
 }
 
 /// The block [begin, begin + size) along a dim, copied out of or into a whole.
-void copyBlock(Elements &whole, ArrayRef<int64_t> shape, size_t dim,
-               int64_t begin, int64_t size, Elements &block, bool isOut) {
+void copyBlock(Slots &whole, ArrayRef<int64_t> shape, size_t dim, int64_t begin,
+               int64_t size, Slots &block, bool isOut) {
   int64_t outer = sizeOf(shape.take_front(dim)),
           inner = sizeOf(shape.drop_front(dim + 1));
   for (int64_t o = 0; o < outer; ++o) {
@@ -107,8 +107,8 @@ private:
     return false;
   }
 
-  Elements draw(Value operand) {
-    Elements elements(sizeOf(shapeOf(operand)));
+  Slots draw(Value operand) {
+    Slots elements(sizeOf(shapeOf(operand)));
     const auto [low, high] = limitsOf(operand);
     for (Slot &slot : elements)
       slot.i = isFloat(operand)
@@ -142,14 +142,14 @@ private:
   }
 
   /// False: it left its buffers.
-  static bool compute(OpKernel &kernel, std::vector<Elements> &operands,
-                      ArrayRef<Shape> shapes, std::vector<Elements> &results) {
+  static bool compute(OpKernel &kernel, std::vector<Slots> &operands,
+                      ArrayRef<Shape> shapes, std::vector<Slots> &results) {
     results.clear();
     for (ArrayRef<int64_t> shape : shapes)
       results.emplace_back(sizeOf(shape));
-    SmallVector<Elements *> buffers;
-    for (std::vector<Elements> *each : {&operands, &results})
-      for (Elements &elements : *each)
+    SmallVector<Slots *> buffers;
+    for (std::vector<Slots> *each : {&operands, &results})
+      for (Slots &elements : *each)
         buffers.push_back(&elements);
     return kernel.run(buffers);
   }
@@ -189,11 +189,11 @@ private:
     return divided;
   }
 
-  std::vector<Elements> takePart(int factor, int64_t part,
-                                 ArrayRef<Shape> shapes) {
-    std::vector<Elements> operands;
+  std::vector<Slots> takePart(int factor, int64_t part,
+                              ArrayRef<Shape> shapes) {
+    std::vector<Slots> operands;
     for (size_t i = 0; i < inputs.size(); ++i) {
-      Elements elements = inputs[i];
+      Slots elements = inputs[i];
       Shape now = operandShapes[i];
       for (size_t dim = 0; dim < now.size(); ++dim) {
         if (rule.operandDims[i][dim] != factor)
@@ -201,7 +201,7 @@ private:
         const int64_t size = shapes[i][dim];
         Shape smaller = now;
         smaller[dim] = size;
-        Elements block(sizeOf(smaller));
+        Slots block(sizeOf(smaller));
         copyBlock(elements, now, dim, part * size, size, block, true);
         elements = std::move(block);
         now = smaller;
@@ -224,7 +224,7 @@ private:
   /// Adds one part's result to what was put together so far; false: it
   /// contradicts it.
   bool put(size_t result, int factor, int64_t part, ArrayRef<int64_t> shape,
-           Elements &block, Elements &together) {
+           Slots &block, Slots &together) {
     const bool isOfFloats = isFloat(op->getResult(result));
     if (rule.factors[factor].kind != FactorKind::Parallel) {
       auto reduce = dyn_cast<train::ReduceOp>(op);
@@ -254,7 +254,7 @@ private:
     return areEqual(together, block);
   }
 
-  static bool areEqual(const Elements &a, const Elements &b) {
+  static bool areEqual(const Slots &a, const Slots &b) {
     return a.size() == b.size() &&
            std::equal(a.begin(), a.end(), b.begin(),
                       [](Slot left, Slot right) { return left.i == right.i; });
@@ -283,7 +283,7 @@ private:
                     "the form of a part cannot be run");
       kernel = std::move(*compiled);
     }
-    std::vector<Elements> together = whole, computed;
+    std::vector<Slots> together = whole, computed;
     for (int64_t part = 0; part < parts; ++part) {
       auto given = takePart(factor, part, operands);
       const bool stays = compute(*kernel, given, results, computed);
@@ -310,7 +310,7 @@ private:
 
   /// Whether f(a + b) = f(a) + f(b), all operands but `operands` being equal.
   bool isAdditive(OpKernel &kernel, ArrayRef<size_t> operands) {
-    std::vector<Elements> right = inputs, both = inputs, ofRight, ofBoth;
+    std::vector<Slots> right = inputs, both = inputs, ofRight, ofBoth;
     for (size_t i : operands) {
       right[i] = draw(op->getOperand(i));
       for (auto [sum, other] : llvm::zip_equal(both[i], right[i]))
@@ -350,7 +350,7 @@ private:
   ArrayRef<Limits> limits;
   std::mt19937_64 &random;
   std::vector<Shape> operandShapes, resultShapes;
-  std::vector<Elements> inputs, whole;
+  std::vector<Slots> inputs, whole;
   std::map<int, std::optional<OpKernel>> ofParts; // by factor
   bool isOfFew = false; // whether floats are drawn from `few`
   SmallVector<int64_t> few;

@@ -106,10 +106,27 @@ std::optional<TensorSource> zc::getSource(const ModelFile &file,
   return source;
 }
 
-void zc::markTransposed(proto::TensorProto &tensor) {
+void zc::addExternalEntry(proto::TensorProto &tensor, llvm::StringRef key,
+                          std::string value) {
   proto::StringStringEntryProto *entry = tensor.add_external_data();
-  entry->set_key(kTransposed.str());
-  entry->set_value("1");
+  entry->set_key(key.str());
+  entry->set_value(std::move(value));
+}
+
+void zc::clearTensorData(proto::TensorProto &tensor) {
+  tensor.clear_float_data();
+  tensor.clear_int32_data();
+  tensor.clear_int64_data();
+  tensor.clear_uint64_data();
+  tensor.clear_double_data();
+  tensor.clear_string_data();
+  tensor.clear_raw_data();
+  tensor.clear_external_data();
+  tensor.clear_data_location();
+}
+
+void zc::markTransposed(proto::TensorProto &tensor) {
+  addExternalEntry(tensor, kTransposed, "1");
 }
 
 // --- Checking
@@ -205,9 +222,7 @@ static std::string markAbsent(proto::TensorProto &tensor) {
     return "has the type " + getTypeName(tensor.data_type()) +
            " or dims that external data cannot have";
   tensor.clear_external_data();
-  proto::StringStringEntryProto *entry = tensor.add_external_data();
-  entry->set_key("location");
-  entry->set_value(kAbsentFile.str());
+  addExternalEntry(tensor, "location", kAbsentFile.str());
   return "";
 }
 

@@ -24,6 +24,13 @@ llvm::Error checkExternalData(ModelFile &file,
 /// type has no fixed size, a dim is negative or the product overflows.
 std::optional<uint64_t> getTensorBytes(const proto::TensorProto &tensor);
 
+/// Adds an entry to what says where the tensor's bytes lie.
+void addExternalEntry(proto::TensorProto &tensor, llvm::StringRef key,
+                      std::string value);
+
+/// Takes the tensor's elements away, and all that says where they lie.
+void clearTensorData(proto::TensorProto &tensor);
+
 /// Says that a tensor of two dims is stored transposed in its external file.
 void markTransposed(proto::TensorProto &tensor);
 

@@ -8,30 +8,11 @@ using namespace zc;
 using llvm::Error;
 using llvm::Expected;
 
-static void addEntry(proto::TensorProto &tensor, const char *key,
-                     std::string value) {
-  proto::StringStringEntryProto *entry = tensor.add_external_data();
-  entry->set_key(key);
-  entry->set_value(std::move(value));
-}
-
-static void clearData(proto::TensorProto &tensor) {
-  tensor.clear_float_data();
-  tensor.clear_int32_data();
-  tensor.clear_int64_data();
-  tensor.clear_uint64_data();
-  tensor.clear_double_data();
-  tensor.clear_string_data();
-  tensor.clear_raw_data();
-  tensor.clear_external_data();
-  tensor.clear_data_location();
-}
-
 static void pointIntoArtifact(proto::TensorProto &tensor, std::string key) {
-  clearData(tensor);
+  clearTensorData(tensor);
   tensor.set_data_location(proto::TensorProto::EXTERNAL);
-  addEntry(tensor, "location", std::string(kInsideArtifact));
-  addEntry(tensor, "key", std::move(key));
+  addExternalEntry(tensor, "location", std::string(kInsideArtifact));
+  addExternalEntry(tensor, "key", std::move(key));
 }
 
 std::optional<std::string>
@@ -75,7 +56,7 @@ Error Storer::store(proto::TensorProto &tensor) {
     Expected<std::string> bytes = readTensorBytes(file, tensor);
     if (!bytes)
       return bytes.takeError();
-    clearData(tensor);
+    clearTensorData(tensor);
     tensor.set_raw_data(std::move(*bytes));
     return Error::success();
   }

@@ -14,13 +14,6 @@ using llvm::Expected;
 // Pages are what readers of external data map.
 constexpr uint64_t kAlignment = 4096;
 
-static void addEntry(proto::TensorProto &tensor, const char *key,
-                     std::string value) {
-  proto::StringStringEntryProto *entry = tensor.add_external_data();
-  entry->set_key(key);
-  entry->set_value(std::move(value));
-}
-
 namespace {
 struct Filled {
   proto::TensorProto *tensor;
@@ -28,18 +21,9 @@ struct Filled {
 };
 } // namespace
 
-static void clearData(proto::TensorProto &tensor) {
-  tensor.clear_float_data();
-  tensor.clear_int32_data();
-  tensor.clear_double_data();
-  tensor.clear_raw_data();
-  tensor.clear_external_data();
-  tensor.clear_data_location();
-}
-
 static void makeInline(llvm::ArrayRef<Filled> tensors) {
   for (const Filled &each : tensors) {
-    clearData(*each.tensor);
+    clearTensorData(*each.tensor);
     each.tensor->set_raw_data(std::string(each.bytes));
   }
 }
@@ -49,11 +33,11 @@ static void makeExternal(llvm::ArrayRef<Filled> tensors,
   uint64_t offset = 0;
   for (const Filled &each : tensors) {
     offset = (offset + kAlignment - 1) / kAlignment * kAlignment;
-    clearData(*each.tensor);
+    clearTensorData(*each.tensor);
     each.tensor->set_data_location(proto::TensorProto::EXTERNAL);
-    addEntry(*each.tensor, "location", dataName);
-    addEntry(*each.tensor, "offset", std::to_string(offset));
-    addEntry(*each.tensor, "length", std::to_string(each.bytes.size()));
+    addExternalEntry(*each.tensor, "location", dataName);
+    addExternalEntry(*each.tensor, "offset", std::to_string(offset));
+    addExternalEntry(*each.tensor, "length", std::to_string(each.bytes.size()));
     result.parts.push_back({offset, each.bytes});
     offset += each.bytes.size();
   }

@@ -15,8 +15,6 @@
 namespace zc {
 namespace {
 
-using Json = nlohmann::json;
-
 /// Tracks of a trace (runtime/Driver/Trace.cpp).
 constexpr int kMainStream = 0, kLastStream = 2, kStepsTrack = 17;
 
@@ -37,31 +35,32 @@ struct Event {
   bool waits, isCollective;
 };
 
-struct Timeline {
+struct TracedSpans {
   std::map<int, std::vector<Event>> events; // by rank; of all streams
   std::map<int, std::vector<double>> steps; // by rank, when they began
 };
 
-Status readTimeline(const std::string &trace, Timeline &timeline) {
-  const Json json = Json::parse(trace, nullptr, /*allow_exceptions=*/false);
+Status readSpans(const std::string &trace, TracedSpans &spans) {
+  const nlohmann::json json =
+      nlohmann::json::parse(trace, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded() || !json.contains("traceEvents"))
     return makeError(StatusCode::InvalidArgument, "the run left no trace");
-  for (const Json &each : json["traceEvents"]) {
+  for (const nlohmann::json &each : json["traceEvents"]) {
     if (each["ph"] != "X")
       continue;
     const int rank = each["pid"], track = each["tid"];
     const double begin = each["ts"].get<double>() * 1e-6;
     const double seconds = each["dur"].get<double>() * 1e-6;
     if (track == kStepsTrack)
-      timeline.steps[rank].push_back(begin);
+      spans.steps[rank].push_back(begin);
     if (track > kLastStream)
       continue;
-    const Json &args = each["args"];
-    timeline.events[rank].push_back(
+    const nlohmann::json &args = each["args"];
+    spans.events[rank].push_back(
         {begin, begin + seconds, args["program"], args["instruction"], track,
          !args["waits"].empty(), each["cat"] == "collective"});
   }
-  for (auto &[rank, events] : timeline.events)
+  for (auto &[rank, events] : spans.events)
     std::sort(events.begin(), events.end(),
               [](const Event &a, const Event &b) { return a.begin < b.begin; });
   return Status();
@@ -100,12 +99,11 @@ struct QuietTimes {
 
 /// From the first instruction of a quiet step to the end of its last one, on
 /// the first rank; their mean.
-double busySeconds(const Timeline &timeline, const std::vector<bool> &isQuiet) {
-  const std::vector<double> &steps = timeline.steps.at(0);
-  auto found = timeline.events.find(0);
+double busySeconds(const TracedSpans &spans, const std::vector<bool> &isQuiet) {
+  const std::vector<double> &steps = spans.steps.at(0);
+  auto found = spans.events.find(0);
   Mean busy;
-  for (size_t i = 0; i + 1 < steps.size() && found != timeline.events.end();
-       ++i) {
+  for (size_t i = 0; i + 1 < steps.size() && found != spans.events.end(); ++i) {
     double first = 0, last = 0;
     for (const Event &event : found->second)
       if (isQuiet[i] && event.begin >= steps[i] && event.begin < steps[i + 1]) {
@@ -118,12 +116,12 @@ double busySeconds(const Timeline &timeline, const std::vector<bool> &isQuiet) {
   return busy.value();
 }
 
-QuietTimes findTimes(const Timeline &timeline,
+QuietTimes findTimes(const TracedSpans &spans,
                      const std::vector<bool> &isQuiet) {
   QuietTimes times;
-  for (const auto &[rank, events] : timeline.events) {
-    auto found = timeline.steps.find(rank);
-    if (found == timeline.steps.end())
+  for (const auto &[rank, events] : spans.events) {
+    auto found = spans.steps.find(rank);
+    if (found == spans.steps.end())
       continue;
     const std::vector<double> &steps = found->second;
     const Event *before = nullptr;
@@ -187,9 +185,9 @@ void Calibration::addInstruction(Share &share, const plan::Program &program,
 
 Status Calibration::addRun(const plan::Manifest &manifest,
                            const std::string &trace) {
-  Timeline timeline;
-  ZC_RETURN_IF_ERROR(readTimeline(trace, timeline));
-  const std::vector<double> &steps = timeline.steps[0];
+  TracedSpans spans;
+  ZC_RETURN_IF_ERROR(readSpans(trace, spans));
+  const std::vector<double> &steps = spans.steps[0];
   if (steps.size() < 2)
     return makeError(StatusCode::InvalidArgument,
                      "the run's trace shows fewer than two steps");
@@ -197,7 +195,7 @@ Status Calibration::addRun(const plan::Manifest &manifest,
   Share &share = shares[mesh.ranks()];
   double seconds = 0;
   const std::vector<bool> isQuiet = findQuiet(steps, seconds);
-  const QuietTimes times = findTimes(timeline, isQuiet);
+  const QuietTimes times = findTimes(spans, isQuiet);
   for (const auto &[key, mean] : times.instructions) {
     const auto &[rank, name, index] = key;
     const plan::Program *program =
@@ -222,18 +220,18 @@ Status Calibration::addRun(const plan::Manifest &manifest,
     share.call.push_back(times.call.value());
   // The step's remaining time. With several ranks, part of it is waiting.
   if (mesh.ranks() == 1)
-    share.step.push_back(
-        std::max(0.0, seconds - busySeconds(timeline, isQuiet)));
+    share.step.push_back(std::max(0.0, seconds - busySeconds(spans, isQuiet)));
   return Status();
 }
 
 Status Calibration::addLinks(const std::string &text) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json json =
+      nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded() || !json.contains("links"))
     return makeError(StatusCode::InvalidArgument,
                      "messages could not be measured");
   linkedRanks = json["ranks"];
-  for (const Json &each : json["links"]) {
+  for (const nlohmann::json &each : json["links"]) {
     const std::string kind = each["kind"];
     const double bytes = each["bytes"], seconds = each["seconds"];
     Link link{1, bytes, seconds};
@@ -314,17 +312,18 @@ const char *nameOf(plan::DataType type) {
 } // namespace
 
 std::string Calibration::print(double computeWhileSending) const {
-  Json cluster = {{"name", "here"}, {"sources", machine.sources}};
-  Json list = Json::array();
+  nlohmann::json cluster = {{"name", "here"}, {"sources", machine.sources}};
+  nlohmann::json list = nlohmann::json::array();
   double hostRate = 0;
   for (const auto &[ranks, share] : shares) {
     double flopsRate = 1, bytesRate = 1;
-    Json products = Json::array(), measured = Json::array();
+    nlohmann::json products = nlohmann::json::array(),
+                   measured = nlohmann::json::array();
     for (const auto &[product, found] : share.products) {
       const auto &[m, n, k, batch, isATurned, isBTurned, type] = product;
       const double rate = std::max(1.0, found.first / found.second);
       flopsRate = std::max(flopsRate, rate);
-      Json row = {{"m", m}, {"n", n}, {"k", k}, {"batch", batch}};
+      nlohmann::json row = {{"m", m}, {"n", n}, {"k", k}, {"batch", batch}};
       row["dtype"] = nameOf(type);
       row["transposed"] = isATurned   ? isBTurned ? "ab" : "a"
                           : isBTurned ? "b"
@@ -345,7 +344,7 @@ std::string Calibration::print(double computeWhileSending) const {
                           {"bytes", bytes},
                           {"seconds", rounded(seconds)}});
     }
-    Json device = {
+    nlohmann::json device = {
         {"name", machine.name},
         {"memory_bytes", double(machine.memoryBytes / uint64_t(ranks))},
         {"memory_bytes_per_s", rounded(bytesRate)},
@@ -364,7 +363,7 @@ std::string Calibration::print(double computeWhileSending) const {
       list.push_back({{"ranks", ranks}, {"device", device}});
   }
   cluster["shares"] = list;
-  cluster["levels"] = Json::array(
+  cluster["levels"] = nlohmann::json::array(
       {{{"name", "host"},
         {"size", std::max(machine.cores, linkedRanks)},
         {"bytes_per_s", secondsPerByte > 0 ? rounded(1 / secondsPerByte) : 0},

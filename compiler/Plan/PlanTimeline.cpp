@@ -13,10 +13,8 @@
 namespace zc {
 namespace {
 
-using Json = nlohmann::json;
-
-Json eventOf(const SimulatedSpan &span) {
-  Json arguments = {{"micro_batch", span.microBatch}};
+nlohmann::json eventOf(const SimulatedSpan &span) {
+  nlohmann::json arguments = {{"micro_batch", span.microBatch}};
   if (span.kind == SimulatedSpan::Kind::Instruction) {
     const plan::Instruction &instruction =
         span.program->instructions(span.instruction);
@@ -34,8 +32,8 @@ Json eventOf(const SimulatedSpan &span) {
           {"args", arguments}};
 }
 
-Json metadata(const char *what, uint32_t role, uint32_t track,
-              const std::string &name) {
+nlohmann::json metadata(const char *what, uint32_t role, uint32_t track,
+                        const std::string &name) {
   return {{"ph", "M"},
           {"pid", role},
           {"tid", track},
@@ -48,9 +46,9 @@ Json metadata(const char *what, uint32_t role, uint32_t track,
 std::string planAsTimeline(const plan::Manifest &manifest,
                            const PlanReport &report) {
   std::string text;
-  auto add = [&](const Json &json) {
+  auto add = [&](const nlohmann::json &json) {
     text += (text.empty() ? "[" : ",\n") +
-            json.dump(-1, ' ', false, Json::error_handler_t::replace);
+            json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   };
   std::set<std::pair<uint32_t, uint32_t>> tracks;
   for (uint32_t role = 0; role < uint32_t(manifest.roles_size()); ++role)

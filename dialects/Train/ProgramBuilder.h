@@ -20,7 +20,7 @@ inline constexpr llvm::StringLiteral kLearningRate = "lr";
 inline constexpr llvm::StringLiteral kSeed = "seed";
 /// Prefix of scalar states, float64, that hold numbers of the optimizer, such
 /// as `weight-decay` of --weight-decay; `zc run` may change them.
-inline constexpr llvm::StringLiteral kSettingPrefix = "setting.";
+inline constexpr llvm::StringLiteral kSettingStatePrefix = "setting.";
 inline constexpr llvm::StringLiteral kStepCount = "optimizer.step";
 /// The steps whose gradients the second moments have seen, of an optimizer that
 /// stops taking them in.

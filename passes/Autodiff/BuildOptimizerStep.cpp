@@ -203,7 +203,7 @@ private:
   FailureOr<Value> getSetting(func::FuncOp step, StringRef name, double value) {
     Builder builder(&getContext());
     auto state =
-        getScalarState(getOperation(), (kSettingPrefix + name).str(),
+        getScalarState(getOperation(), (kSettingStatePrefix + name).str(),
                        RankedTensorType::get({}, builder.getF64Type()));
     if (failed(state))
       return failure();

@@ -56,7 +56,7 @@ static bool isPrefix(const Axes &prefix, const Axes &axes) {
          ArrayRef(axes).take_front(prefix.size()) == ArrayRef(prefix);
 }
 
-static StringRef trafficOf(Operation *op) {
+static StringRef saidTraffic(Operation *op) {
   auto traffic =
       op ? op->getAttrOfType<StringAttr>(dist::kTrafficAttr) : StringAttr();
   return traffic ? traffic.getValue() : StringRef();
@@ -64,9 +64,9 @@ static StringRef trafficOf(Operation *op) {
 
 /// The traffic named on the user or else on the value; else the kind sent.
 StringAttr Resharder::getTraffic() {
-  StringRef said = trafficOf(user);
+  StringRef said = saidTraffic(user);
   if (said.empty())
-    said = trafficOf(value.getDefiningOp());
+    said = saidTraffic(value.getDefiningOp());
   if (said.empty() && cast<ShapedType>(value.getType()).getNumElements() == 1)
     said = dist::kScalars;
   return builder.getStringAttr(said.empty() ? traffic : said);
@@ -76,7 +76,7 @@ template <typename Op, typename... Args> void Resharder::add(Args &&...args) {
   auto op = Op::create(builder, value.getLoc(), value.getType(), value,
                        std::forward<Args>(args)...);
   // The result has the traffic of the value that it gathers or reduces.
-  if (StringRef traffic = trafficOf(value.getDefiningOp()); !traffic.empty())
+  if (StringRef traffic = saidTraffic(value.getDefiningOp()); !traffic.empty())
     op->setAttr(dist::kTrafficAttr, builder.getStringAttr(traffic));
   if (user)
     for (StringRef name :

@@ -3,15 +3,12 @@
 
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/StateLookup.h"
+#include "passes/Import/Lowering/TensorBuilder.h"
 #include "passes/Import/MaskParts.h"
 
 using namespace mlir;
 using namespace zc;
 using namespace zc::train;
-
-static RankedTensorType typeOf(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
 
 std::optional<double> zc::splatNumber(Value value) {
   return isa<FloatType>(getElementTypeOrSelf(value.getType()))

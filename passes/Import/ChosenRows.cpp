@@ -4,14 +4,11 @@
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/OwnRooms.h"
 #include "mlir/IR/Matchers.h"
+#include "passes/Import/Lowering/TensorBuilder.h"
 
 using namespace mlir;
 using namespace zc;
 using namespace zc::train;
-
-static RankedTensorType typeOf(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
 
 ChosenRows::ChosenRows(OpBuilder &builder, Location loc, const Choices &choices,
                        int64_t experts)

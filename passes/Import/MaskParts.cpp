@@ -3,16 +3,13 @@
 
 #include "dialects/Train/Ops/OpSupport.h"
 #include "mlir/IR/Matchers.h"
+#include "passes/Import/Lowering/TensorBuilder.h"
 
 using namespace mlir;
 using namespace zc;
 using namespace zc::train;
 
-static constexpr int kDepth = 64;
-
-static RankedTensorType typeOf(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
+static constexpr int kMaskDepth = 64;
 
 /// The number that a constant is everywhere.
 std::optional<double> zc::matchNumber(Value value) {
@@ -230,5 +227,5 @@ static bool isNeverNegative(Value value, int depth) {
 }
 
 bool zc::isNeverNegative(Value value) {
-  return ::isNeverNegative(value, kDepth);
+  return ::isNeverNegative(value, kMaskDepth);
 }

@@ -9,16 +9,13 @@
 #include "dialects/Train/Ops/OpSupport.h"
 #include "mlir/IR/Matchers.h"
 #include "passes/Import/ChosenRows.h"
+#include "passes/Import/Lowering/TensorBuilder.h"
 
 using namespace mlir;
 using namespace zc;
 using namespace zc::train;
 
 namespace {
-
-RankedTensorType typeOf(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
 
 int64_t lastDim(Value value) { return typeOf(value).getShape().back(); }
 

@@ -3,6 +3,7 @@
 
 #include "dialects/Train/Ops/OpSupport.h"
 #include "mlir/IR/Matchers.h"
+#include "passes/Import/Lowering/TensorBuilder.h"
 #include "passes/Import/MaskParts.h"
 
 using namespace mlir;
@@ -11,11 +12,7 @@ using namespace zc::train;
 namespace zc {
 
 /// A mask is computed by few ops; a longer chain is something else.
-static constexpr int kDepth = 12;
-
-static RankedTensorType typeOf(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
+static constexpr int kNarrowDepth = 12;
 
 /// With one query.
 static RankedTensorType narrowType(Value value) {
@@ -95,7 +92,7 @@ static Value narrow(OpBuilder &builder, Value value, int depth) {
 }
 
 Value narrowMask(OpBuilder &builder, Value mask) {
-  return narrow(builder, mask, kDepth);
+  return narrow(builder, mask, kNarrowDepth);
 }
 
 } // namespace zc

@@ -10,6 +10,7 @@
 #include "dialects/Train/StateLookup.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Import/CausalMask.h"
+#include "passes/Import/Lowering/TensorBuilder.h"
 #include "passes/Import/NarrowMask.h"
 #include "passes/Import/Passes.h"
 
@@ -58,10 +59,6 @@ Value takeScale(Value value, double &scale) {
       return value;
     }
   }
-}
-
-RankedTensorType typeOf(Value value) {
-  return cast<RankedTensorType>(value.getType());
 }
 
 /// An operand of a batched product with its last two dims swapped if `swap`.

@@ -9,6 +9,7 @@
 #include "dialects/Train/ExpertOps.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "passes/Import/ChosenRows.h"
+#include "passes/Import/Lowering/TensorBuilder.h"
 #include "passes/Import/Passes.h"
 
 using namespace mlir;
@@ -19,10 +20,6 @@ namespace zc {
 #include "passes/Import/Passes.h.inc"
 
 namespace {
-
-RankedTensorType typeOf(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
 
 /// A table [E, A, B] of matrices and the indices by which `value`, [indices...,
 /// A, B] or with these swapped, was looked up.

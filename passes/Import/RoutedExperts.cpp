@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/ExpertOps.h"
 #include "dialects/Train/Ops/OpSupport.h"
+#include "passes/Import/Lowering/TensorBuilder.h"
 #include "passes/Import/Routing.h"
 #include "passes/Import/StackedRows.h"
 
@@ -15,10 +16,6 @@ using namespace zc;
 using namespace zc::train;
 
 namespace {
-
-RankedTensorType typeOf(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
 
 /// The value before it was reshaped.
 Value stripReshapes(Value value) {

@@ -2,19 +2,16 @@
 #include "passes/Import/Routing.h"
 
 #include "dialects/Train/Ops/OpSupport.h"
+#include "passes/Import/Lowering/TensorBuilder.h"
 #include "passes/Import/MaskParts.h"
 
 using namespace mlir;
 using namespace zc;
 using namespace zc::train;
 
-static constexpr int kDepth = 64;
+static constexpr int kRoutingDepth = 64;
 
 namespace {
-
-RankedTensorType typeOf(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
 
 /// Whether two lists have the same members, in whatever order.
 bool areSame(ArrayRef<Value> a, ArrayRef<Value> b) {
@@ -118,7 +115,8 @@ std::optional<MaskPart> TermReader::matchLimit(const MaskPart &part,
 bool TermReader::holds(const MaskPart &limit) const {
   double most = 0;
   std::optional<MaskPart> counted = matchLimit(limit, most);
-  std::optional<Count> found = counted ? read(*counted, kDepth) : std::nullopt;
+  std::optional<Count> found =
+      counted ? read(*counted, kRoutingDepth) : std::nullopt;
   if (!found || most - double(found->number) != double(capacity))
     return false;
   found->number = 0;
@@ -190,7 +188,7 @@ bool TermReader::read(const MaskPart &term) {
   collectFactors(term, factors);
   if (!sort(factors))
     return false;
-  std::optional<Count> found = read(*place, kDepth);
+  std::optional<Count> found = read(*place, kRoutingDepth);
   if (!found || !found->before || found->number != 0)
     return false;
   count = *found;
@@ -287,7 +285,7 @@ std::optional<Count> TermReader::readTotal(const MaskPart &part) const {
   for (const MaskPart &limit : within) {
     double most = 0;
     std::optional<Count> counted =
-        other.read(*other.matchLimit(limit, most), kDepth / 2);
+        other.read(*other.matchLimit(limit, most), kRoutingDepth / 2);
     if (!counted || most - double(counted->number) != double(capacity))
       return std::nullopt;
     counted->number = 0;

@@ -10,6 +10,7 @@
 #include "dialects/Train/Ops/OpSupport.h"
 #include "mlir/IR/Matchers.h"
 #include "passes/Import/ChosenRows.h"
+#include "passes/Import/Lowering/TensorBuilder.h"
 #include "passes/Import/StackedRows.h"
 
 using namespace mlir;
@@ -17,10 +18,6 @@ using namespace zc;
 using namespace zc::train;
 
 namespace {
-
-RankedTensorType typeOf(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
 
 bool isZero(Value value) {
   DenseElementsAttr constant;

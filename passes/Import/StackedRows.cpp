@@ -9,14 +9,11 @@
 #include "dialects/Train/ExpertOps.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "mlir/IR/Matchers.h"
+#include "passes/Import/Lowering/TensorBuilder.h"
 
 using namespace mlir;
 using namespace zc;
 using namespace zc::train;
-
-static RankedTensorType typeOf(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
 
 static AxisDims find(const Layout &layout, Axis axis) {
   return *llvm::find_if(layout,

@@ -22,7 +22,7 @@ namespace zc {
 namespace {
 
 // Encoding less saves nothing that is worth a kernel, or digits.
-constexpr int64_t kFewestBytes = 4096;
+constexpr int64_t kFewestEncodedBytes = 4096;
 constexpr int64_t kLeastPart = 64; // of the largest kept value
 
 bool isNest(FusedOp op) {
@@ -61,7 +61,7 @@ public:
     int64_t largest = 0;
     for (unsigned index : analysis.getSaved().set_bits())
       largest = std::max(largest, bytesOf(analysis.getValue(index)));
-    fewestBytes = std::max(kFewestBytes, largest / kLeastPart);
+    fewestBytes = std::max(kFewestEncodedBytes, largest / kLeastPart);
     for (unsigned index : analysis.getSaved().set_bits())
       entries.push_back({index, analysis.getValue(index)});
     encodable.resize(analysis.numValues());

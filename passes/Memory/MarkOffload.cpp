@@ -15,10 +15,10 @@ using namespace zc::train;
 namespace zc {
 
 // A copy of less costs more time than the room is worth.
-static constexpr int64_t kFewestBytes = 4096;
+static constexpr int64_t kFewestOffloadedBytes = 4096;
 
 static bool isLarge(Type type) {
-  return sched::getByteSize(cast<ShapedType>(type)) >= kFewestBytes;
+  return sched::getByteSize(cast<ShapedType>(type)) >= kFewestOffloadedBytes;
 }
 
 std::optional<OffloadChoice> parseOffload(StringRef text) {

@@ -7,7 +7,7 @@
 namespace zc {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kImpossible = std::numeric_limits<double>::infinity();
 
 /// A stage of the segments [begin, end).
 struct Span {
@@ -38,12 +38,13 @@ public:
     return span.begin ? segments[span.begin].cutSeconds : 0;
   }
 
-  /// Seconds of the stage after its first micro-batch; kNever: not allowed.
+  /// Seconds of the stage after its first micro-batch; kImpossible: not
+  /// allowed.
   double waitOf(Span span, int64_t replicas) const {
     const bool isSingle = single[span.end] > single[span.begin];
     if (trained[span.end] == trained[span.begin] || replicas > microBatches ||
         (isSingle && replicas > 1))
-      return kNever;
+      return kImpossible;
     const int64_t own = (microBatches + replicas - 1) / replicas;
     const double parts = double(replicas);
     double sum = 0;
@@ -76,7 +77,7 @@ public:
     for (int64_t begin = 0; begin < count; ++begin)
       for (int64_t end = begin + 1; end <= count; ++end)
         for (int64_t replicas = 1; replicas <= roles; ++replicas)
-          if (double wait = waitOf({begin, end}, replicas); wait < kNever)
+          if (double wait = waitOf({begin, end}, replicas); wait < kImpossible)
             waits.push_back(wait);
     std::sort(waits.begin(), waits.end());
     waits.erase(std::unique(waits.begin(), waits.end()), waits.end());
@@ -84,16 +85,16 @@ public:
   }
 
   /// The stages with the least sum of times, none of which waits for more than
-  /// `limit`; kNever: there are none.
+  /// `limit`; kImpossible: there are none.
   double solve(double limit, ReplicatedPartition &found) const {
     const size_t width = size_t(roles) + 1;
-    std::vector<double> best(size_t(count + 1) * width, kNever);
+    std::vector<double> best(size_t(count + 1) * width, kImpossible);
     std::vector<std::pair<int64_t, int64_t>> from(best.size());
     best[0] = 0;
     for (int64_t begin = 0; begin < count; ++begin)
       for (int64_t used = 0; used < roles; ++used) {
         const double before = best[size_t(begin) * width + size_t(used)];
-        if (before == kNever)
+        if (before == kImpossible)
           continue;
         for (int64_t end = begin + 1; end <= count; ++end)
           for (int64_t more = 1; used + more <= roles; ++more) {
@@ -110,7 +111,7 @@ public:
     const double sum = best.back();
     found.begins.clear();
     found.replicas.clear();
-    for (int64_t end = count, used = roles; sum < kNever && end > 0;) {
+    for (int64_t end = count, used = roles; sum < kImpossible && end > 0;) {
       auto [begin, before] = from[size_t(end) * width + size_t(used)];
       found.begins.push_back(begin);
       found.replicas.push_back(used - before);
@@ -167,7 +168,7 @@ size_t findFirst(const Dealer &dealer, const std::vector<double> &waits) {
   ReplicatedPartition found;
   while (low < high) {
     const size_t middle = low + (high - low) / 2;
-    if (dealer.solve(waits[middle], found) < kNever)
+    if (dealer.solve(waits[middle], found) < kImpossible)
       high = middle;
     else
       low = middle + 1;

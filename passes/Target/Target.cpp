@@ -27,8 +27,9 @@ Target::Target(sched::TargetAttr description, const TargetServices &services)
 
 /// The devices of the first rank and of those that differ from it along the
 /// axes that `isAlong` picks, ascending: a further axis is an outer one.
-static SmallVector<int64_t> listDevices(sched::MachineAttr machine,
-                                        function_ref<bool(StringRef)> isAlong) {
+static SmallVector<int64_t>
+listDevices(sched::MachineAttr machine,
+            llvm::function_ref<bool(StringRef)> isAlong) {
   SmallVector<int64_t> devices = {0};
   int64_t stride = 1;
   for (size_t i = machine.getAxes().size(); i-- > 0;) {

@@ -12,7 +12,7 @@ using namespace mlir;
 
 namespace zc::cuda {
 
-static constexpr int64_t kThreads = 256;
+static constexpr int64_t kOrderThreads = 256;
 
 namespace {
 
@@ -25,7 +25,7 @@ public:
         count(typeOf(op.getGroups()).getNumElements()) {}
 
   int64_t teams() const override { return experts + 1; }
-  int64_t threads() const override { return kThreads; }
+  int64_t threads() const override { return kOrderThreads; }
 
   MemRefType bufferType(unsigned number) const override {
     return flatBuffer(number < 3 ? typeOf(op->getOperand(number))
@@ -37,7 +37,7 @@ public:
     ids = buffers[1];
     ends = buffers[2];
     order = buffers[3];
-    shared = code.share({kThreads}, code.builder.getI32Type());
+    shared = code.share({kOrderThreads}, code.builder.getI32Type());
     thread = gpu::ThreadIdOp::create(code.builder, code.loc, gpu::Dimension::x);
     Value isNone = code.equal(team, code.index(experts));
     code.ifTrue(
@@ -79,7 +79,7 @@ private:
     bool ownRows = expert && sorted;
     Value begin = ownRows ? code.mul(expert, width) : code.index(0);
     Value end = ownRows ? code.add(begin, width) : code.index(count);
-    int64_t each = llvm::divideCeil(ownRows ? width : count, kThreads);
+    int64_t each = llvm::divideCeil(ownRows ? width : count, kOrderThreads);
     Value from = code.min(code.add(begin, code.mul(thread, each)), end);
     Value to = code.min(code.add(from, each), end);
     Value own =
@@ -110,7 +110,7 @@ private:
     };
     store(number);
     code.barrier();
-    for (int64_t step = 1; step < kThreads; step *= 2) {
+    for (int64_t step = 1; step < kOrderThreads; step *= 2) {
       Value isBehind = code.less(code.index(step - 1), thread);
       Value other =
           code.select(isBehind, code.sub(thread, code.index(step)), thread);

@@ -20,7 +20,7 @@ namespace zc::cuda {
 
 namespace {
 
-constexpr int64_t kThreads = 256;
+constexpr int64_t kPoolThreads = 256;
 /// Bytes that a thread reads at once.
 constexpr int64_t kLoadBytes = 16;
 
@@ -49,9 +49,9 @@ class Pool : public TiledOp {
 public:
   int64_t teams() const override {
     return llvm::divideCeil(typeOf(op->getResult(0)).getNumElements(),
-                            width * kThreads);
+                            width * kPoolThreads);
   }
-  int64_t threads() const override { return kThreads; }
+  int64_t threads() const override { return kPoolThreads; }
 
   MemRefType bufferType(unsigned number) const override {
     unsigned operands = op->getNumOperands();
@@ -63,7 +63,7 @@ public:
   void build(DeviceCode code, ValueRange buffers, Value team) override {
     Value thread =
         gpu::ThreadIdOp::create(code.builder, code.loc, gpu::Dimension::x);
-    Value mine = code.add(code.mul(team, kThreads), thread);
+    Value mine = code.add(code.mul(team, kPoolThreads), thread);
     int64_t all = typeOf(op->getResult(0)).getNumElements() / width;
     code.ifTrue(code.less(mine, code.index(all)),
                 [&] { computeAt(code, buffers, findPlace(code, mine)); });

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Codegen/Cuda/TeamLoops.h"
+#include "passes/Codegen/Cuda/Warp.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -25,8 +26,6 @@ using namespace mlir;
 namespace zc::cuda {
 
 namespace {
-
-constexpr int64_t kWarp = 32;
 
 /// One op of the body that folds a term into an accumulator.
 struct Accumulator {

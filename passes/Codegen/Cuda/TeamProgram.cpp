@@ -6,12 +6,11 @@
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/Codegen/Cuda/TeamLoops.h"
+#include "passes/Codegen/Cuda/Warp.h"
 
 using namespace mlir;
 
 namespace zc::cuda {
-
-static constexpr int64_t kWarp = 32;
 
 void TeamProgram::run(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(block.without_terminator()))

@@ -3,6 +3,7 @@
 
 #include "passes/Analysis/LoopNests.h"
 #include "passes/Codegen/Cuda/ScatterLoop.h"
+#include "passes/Codegen/Cuda/Warp.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -16,17 +17,15 @@ namespace zc::cuda {
 /// Elements that one thread may compute alone; more are a team's work.
 static constexpr int64_t kThreadWork = 256;
 static constexpr int64_t kThreads = 256;
-/// Memory is read in sectors of 32 bytes by warps of 32 threads.
-static constexpr int64_t kWarp = 32;
 static constexpr int64_t kMaxTeam = 512;
 
-static bool isNarrow(Type type) {
+static bool hasNarrowElements(Type type) {
   return cast<ShapedType>(type).getElementTypeBitWidth() == 16;
 }
 
 static bool hasNarrowResults(Block &body) {
   return llvm::any_of(body.without_terminator(), [](Operation &op) {
-    return llvm::any_of(op.getResultTypes(), isNarrow);
+    return llvm::any_of(op.getResultTypes(), hasNarrowElements);
   });
 }
 
@@ -61,8 +60,8 @@ bool readsHalves(Block &body) {
 KernelSplit chooseTeamSplit(Block &body) {
   if (readsHalves(body))
     return chooseRowSplit(body, kRowElements);
-  bool narrow =
-      hasNarrowResults(body) || llvm::any_of(body.getArgumentTypes(), isNarrow);
+  bool narrow = hasNarrowResults(body) ||
+                llvm::any_of(body.getArgumentTypes(), hasNarrowElements);
   bool isSmall = largestOperand(body) < kManyElements;
   for (int64_t bytes = kLineBytes;; bytes /= 2) {
     int64_t width = bytes / (narrow ? 2 : 4);

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Codegen/Cuda/TileProduct.h"
+#include "passes/Codegen/Cuda/Warp.h"
 
 #include "dialects/Train/Ops/OpSupport.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -16,7 +17,6 @@ using zc::train::isNarrow;
 
 namespace zc::cuda {
 
-static constexpr int64_t kWarp = 32;
 /// Rows and columns of a tile that a thread has, or so many elements of it.
 static constexpr int64_t kOwn = 8;
 /// Elements that one instruction loads from memory, where these are words.

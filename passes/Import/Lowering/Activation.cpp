@@ -93,7 +93,7 @@ static LogicalResult lowerClip(NodeContext &context) {
     if (context.node.hasAttribute(name))
       return build.splatLike(x, context.getFloat(name, 0));
     Value value = context.operand(index);
-    return value ? build.broadcast(build.reshape(value, {}), shapeOf(x))
+    return value ? build.broadcast(build.reshape(value, {}), zc::shapeOf(x))
                  : Value();
   };
   for (unsigned index : {1u, 2u})
@@ -215,13 +215,14 @@ static Value logSoftmax(TensorBuilder &build, Value x, int64_t dim) {
 // 1 at the first largest element.
 static Value hardmax(TensorBuilder &build, Value x, int64_t dim) {
   Type integer = build.builder.getI64Type();
-  Value top = build.broadcast(build.reduce("max", x, dim, true), shapeOf(x));
-  Value position = build.iota(shapeOf(x), dim, integer);
-  Value none = build.splatLike(position, shapeOf(x)[dim]);
+  Value top =
+      build.broadcast(build.reduce("max", x, dim, true), zc::shapeOf(x));
+  Value position = build.iota(zc::shapeOf(x), dim, integer);
+  Value none = build.splatLike(position, zc::shapeOf(x)[dim]);
   Value candidate = build.select(build.isExtreme(x, top), position, none);
   Value first = build.reduce("min", candidate, dim, true);
   return build.convert(
-      build.compare("eq", position, build.broadcast(first, shapeOf(x))),
+      build.compare("eq", position, build.broadcast(first, zc::shapeOf(x))),
       elementTypeOf(x));
 }
 
@@ -243,7 +244,7 @@ static LogicalResult lowerFlattened(NodeContext &context) {
   if (failed(context.requireFloat(0)))
     return failure();
   Value x = context.operand(0);
-  SmallVector<int64_t> shape(shapeOf(x));
+  SmallVector<int64_t> shape(zc::shapeOf(x));
   int64_t axis = context.node.getInt("axis", 1);
   if (axis < 0)
     axis += shape.size();

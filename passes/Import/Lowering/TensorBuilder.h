@@ -7,6 +7,10 @@
 
 namespace zc {
 
+/// The type of a tensor, which must have a rank.
+inline mlir::RankedTensorType typeOf(mlir::Value value) {
+  return mlir::cast<mlir::RankedTensorType>(value.getType());
+}
 llvm::ArrayRef<int64_t> shapeOf(mlir::Value value);
 int64_t rankOf(mlir::Value value);
 mlir::Type elementTypeOf(mlir::Value value);
