@@ -5,6 +5,23 @@
 
 namespace zc::kernels {
 
+/// The calling thread's affinity mask; empty: the system does not say.
+static std::vector<cpu_set_t> maskOfThread() {
+  // The kernel refuses a set that is smaller than its own.
+  for (size_t sets = 1; sets <= 1024; sets *= 2) {
+    std::vector<cpu_set_t> mask(sets);
+    if (::sched_getaffinity(0, sets * sizeof(cpu_set_t), mask.data()) == 0)
+      return mask;
+  }
+  return {};
+}
+
+static bool restore(const std::vector<cpu_set_t> &mask) {
+  return !mask.empty() &&
+         ::sched_setaffinity(0, mask.size() * sizeof(cpu_set_t), mask.data()) ==
+             0;
+}
+
 /// False: the system does not allow it.
 static bool stayOn(const std::vector<int> &processors) {
   const int most = *std::max_element(processors.begin(), processors.end());
@@ -27,6 +44,8 @@ void Pin::review(int caller, Clock::time_point now) {
 }
 
 void Pin::take(int caller, Clock::time_point now) {
+  if (everywhere.empty())
+    everywhere = maskOfThread();
   const int own = processors[thread];
   held = stayOn({own == caller ? processors.front() : own});
   refused = !held;
@@ -35,7 +54,7 @@ void Pin::take(int caller, Clock::time_point now) {
 
 void Pin::letGo(Clock::time_point now) {
   held = false;
-  refused = !stayOn(processors);
+  refused = !restore(everywhere);
   away = now - taken < away ? std::min(2 * away, kMostAway) : kAway;
   back = now + away;
 }

@@ -4,6 +4,7 @@
 
 #include "kernels/Cpu/Company.h"
 
+#include <sched.h>
 #include <vector>
 
 namespace zc::kernels {
@@ -11,7 +12,8 @@ namespace zc::kernels {
 /// Keeps a helper of a team where its caches and its memory are, as long as
 /// nobody else wants that processor: a thread that may not go elsewhere would
 /// wait for it. The caller's thread is not ours to keep: the helper whose place
-/// the caller has takes the first one, which is the caller's.
+/// the caller has takes the first one, which is the caller's. A helper that
+/// lets go may run wherever it might before, not only in its rank's part.
 class Pin {
 public:
   using Clock = Company::Clock;
@@ -37,6 +39,7 @@ private:
   void letGo(Clock::time_point now);
 
   const std::vector<int> &processors;
+  std::vector<cpu_set_t> everywhere; // where the thread might run before
   const uint32_t thread;
   Company company;
   bool held = false, refused = false;

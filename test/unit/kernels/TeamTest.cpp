@@ -209,6 +209,7 @@ TEST(Pin, GivesWayToTheCaller) {
 /// time that they are back soon.
 TEST(Pin, LetsGoWhereOthersCome) {
   onTwoProcessors([](const std::vector<int> &two) {
+    const std::vector<int> all = processorsOfThread();
     Pin pin(two, 1, sayKept);
     auto now = Pin::Clock::now();
     pin.review(two[0], now);
@@ -217,7 +218,7 @@ TEST(Pin, LetsGoWhereOthersCome) {
       ++kept;
       pin.review(two[0], now += 2ms);
       ASSERT_FALSE(pin.holds());
-      ASSERT_EQ(processorsOfThread(), two);
+      ASSERT_EQ(processorsOfThread(), all);
       away = std::min(2 * away, Pin::kMostAway);
       pin.review(two[0], now + away - 1ms);
       ASSERT_FALSE(pin.holds()) << away.count();
@@ -230,6 +231,21 @@ TEST(Pin, LetsGoWhereOthersCome) {
     EXPECT_FALSE(pin.holds());
     pin.review(two[0], now += Pin::kAway + Company::kMostBusy);
     EXPECT_TRUE(pin.holds());
+  });
+}
+
+/// A rank whose processors others want may use those of other ranks.
+TEST(Pin, LetsGoToWhereItMightRunBefore) {
+  onTwoProcessors([](const std::vector<int> &two) {
+    const std::vector<int> all = processorsOfThread();
+    const std::vector<int> part = {two[1], two[1]};
+    Pin pin(part, 1, sayKept);
+    auto now = Pin::Clock::now();
+    pin.review(two[0], now);
+    ASSERT_EQ(processorsOfThread(), std::vector<int>{two[1]});
+    ++kept;
+    pin.review(two[0], now + 2ms);
+    EXPECT_EQ(processorsOfThread(), all);
   });
 }
 
