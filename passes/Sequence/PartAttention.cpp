@@ -274,8 +274,8 @@ private:
     return end ? end : rotate(own, Way::Back);
   }
 
-  /// What comes back from the rank behind, the rank's own with the last turn;
-  /// but its own mask of keys, of which it has the part that its input is.
+  /// A block comes back from the rank behind, the rank's own with the last
+  /// turn; but its own mask of keys, a part of its input, it has all along.
   Block comeBack(const Block &block, int64_t turns) {
     if (turns > 1)
       return rotate(block, Way::Back);

@@ -257,7 +257,7 @@ class Sequences(TokensCase):
         return program.read_text().split("sched.program")[1]
 
     def turns(self, step):
-        """What a step does, in its order: "keys", or values, and "grads" that it
+        """A step's turns, in their order: "keys", or values, and "grads" that it
         sends, and "block". Keys are what the forward sends, and what is handed
         on of it."""
         backward = step.index('"train.attention_grad"')

@@ -124,7 +124,8 @@ TEST_F(ExchangeCostTest, MasksOfKeysAloneAddNoSums) {
 }
 
 TEST_F(ExchangeCostTest, ABlockThatIsLevelledHasAMaskOfItsOwn) {
-  // Of a rank's 128 queries and 128 keys, written and read in both passes.
+  // It is of a rank's 128 queries and 128 keys, and is written and read in both
+  // passes.
   Operation *op = parse(512, 8);
   ASSERT_TRUE(op);
   const double alone = estimateExchange(op, {4}).ring;
