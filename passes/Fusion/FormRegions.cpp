@@ -155,8 +155,8 @@ private:
         return isOutside(use.getOwner());
       });
     }
-    for (StringRef name :
-         {kKeptGradientsAttr, kStagingAttr, kLateAttr, kOfOtherRanksAttr})
+    for (StringRef name : {kKeptGradientsAttr, kStagingAttr, kLateAttr,
+                           kOfOtherRanksAttr, kRunningSumAttr})
       for (Operation *op : group.ops)
         if (Attribute mark = op->getAttr(name))
           region->setAttr(name, mark);

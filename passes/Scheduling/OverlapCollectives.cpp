@@ -315,11 +315,18 @@ void Overlap::keepOrder() {
 }
 
 /// The first block that needs what a node makes: keys and values that are
-/// handed on have the same, whatever takes halves of them before.
+/// handed on have the same, whatever takes halves of them before. Who reads
+/// something stands behind it, so that the first of all readers is the next.
 unsigned Overlap::findBlock(unsigned index) {
-  while (!isBlock(nodes[index].op) && !nodes[index].successors.empty())
-    index = *std::min_element(nodes[index].successors.begin(),
-                              nodes[index].successors.end());
+  std::set<unsigned> readers = {index};
+  while (!readers.empty()) {
+    const unsigned first = *readers.begin();
+    if (isBlock(nodes[first].op))
+      return first;
+    readers.erase(readers.begin());
+    readers.insert(nodes[first].successors.begin(),
+                   nodes[first].successors.end());
+  }
   return index;
 }
 

@@ -10,10 +10,6 @@ using namespace zc::train;
 
 namespace zc {
 
-/// Ops between a part and a block: it is halved, and halves are chosen. Between
-/// a block and what it sends: terms are put together, and added.
-static constexpr int kMostBetween = 3;
-
 dist::SendReceiveOp getSend(FusedOp op) {
   return dyn_cast<dist::SendReceiveOp>(op.getBody().front().front());
 }
@@ -29,26 +25,27 @@ static bool attends(FusedOp op) {
   });
 }
 
-/// The ops of a kind that read values, or what few others make of them.
+/// Whether what is made of a part, or of a block's gradients, is still for that
+/// block, or for that part: sums over blocks are not, nor what others are sent.
+static bool isOfOneBlock(FusedOp op) {
+  return !attends(op) && !getSend(op) && !op->hasAttr(kRunningSumAttr);
+}
+
+/// The ops of a kind that read values, or what is made of them for one block: a
+/// part is repeated for its queries, halved, and halves are chosen; a block's
+/// terms are put together, summed over what was repeated, and added.
 static SmallVector<FusedOp>
 findReaders(ValueRange values, llvm::function_ref<bool(FusedOp)> isMeant) {
   llvm::SmallSetVector<FusedOp, 4> found;
-  SmallVector<std::pair<Value, int>> read;
-  for (Value value : values)
-    read.push_back({value, 0});
-  while (!read.empty()) {
-    const auto [value, between] = read.pop_back_val();
-    for (Operation *user : value.getUsers()) {
+  llvm::SmallSetVector<Value, 8> read(values.begin(), values.end());
+  for (size_t next = 0; next < read.size(); ++next) // it grows
+    for (Operation *user : read[next].getUsers()) {
       auto op = dyn_cast<FusedOp>(user);
       if (op && isMeant(op))
         found.insert(op);
-      else if (op && between < kMostBetween && !getSend(op))
-        for (Value result : op.getResults())
-          read.push_back({result, between + 1});
-      else if (!op && getViewed(user))
-        read.push_back({user->getResult(0), between});
+      else if (op ? isOfOneBlock(op) : bool(getViewed(user)))
+        read.insert(user->result_begin(), user->result_end());
     }
-  }
   return found.takeVector();
 }
 

@@ -13,8 +13,8 @@ dist::SendReceiveOp getSend(train::FusedOp op);
 /// Whether a rank hands on what it was handed: one part on its way is enough.
 bool goesRound(train::FusedOp op);
 
-/// The blocks of attention that read a part of keys or values, or pieces cut
-/// out of it.
+/// The blocks of attention that read a part of keys or values, or what is made
+/// of it for them.
 llvm::SmallVector<train::FusedOp> findBlocks(mlir::Value part);
 
 /// The sends of the gradients that a block gives for a part.

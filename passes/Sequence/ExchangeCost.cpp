@@ -3,6 +3,7 @@
 
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/Tokens.h"
+#include "passes/Sequence/MaskNumbers.h"
 #include "passes/Sequence/RepeatedOperand.h"
 #include "passes/Sequence/TokenDims.h"
 #include "passes/Target/Target.h"
@@ -33,6 +34,12 @@ public:
             RepeatedOperand(op->getOperand(1)).getSource().getType())) /
         heads * elementBytes;
     causal = comesApart || op->hasAttr("causal");
+    if (isLevelledByBlock(op)) {
+      auto mask = cast<RankedTensorType>(getMask(op).getType());
+      levelledBytes = double(mask.getNumElements()) *
+                      double(mask.getShape().back()) *
+                      mask.getElementTypeBitWidth() / 8.0;
+    }
     if (comesApart) {
       const double width = double(query.getDimSize(3));
       const double samples =
@@ -63,7 +70,7 @@ public:
     // more: without it, two ranks of a CPU by a ring took longer than by heads
     // where this said less (tools/bench/README.md).
     return turns * (forward + backward + secondsOfSums()) + send(2) +
-           secondsOfBlind();
+           secondsOfBlind() + secondsOfLevels();
   }
 
 private:
@@ -88,9 +95,16 @@ private:
                 2 * summedBytes * (ranks - 1) / ranks / link.bytes);
   }
 
+  /// A rank's own block has a mask of its queries and keys, which is written
+  /// and read in both passes.
+  double secondsOfLevels() const {
+    return 4 * levelledBytes / (ranks * ranks) / rates.bytes;
+  }
+
   const MachineRates &rates;
-  const LinkRates link;   // between ranks of sp
-  double summedBytes = 0; // for queries that see no key
+  const LinkRates link;     // between ranks of sp
+  double summedBytes = 0;   // for queries that see no key
+  double levelledBytes = 0; // a mask of all queries and keys
   double ranks, elementBytes, queryElements, keyElements, flops, handedOnBytes;
   bool causal;
 };

@@ -26,6 +26,8 @@ struct ExchangeSeconds {
 /// queries. Grouped queries' keys go round before they are repeated. A causal
 /// mask is taken to be balanced (zigzag), also one that `comesApart` of a mask
 /// of keys: for queries that see none, ranks then add up sums over all tokens.
+/// A mask of keys is sent once for all attentions, by both ways, and not
+/// counted; but what a block that is levelled by itself needs besides.
 ExchangeSeconds estimateExchange(mlir::Operation *attention,
                                  const AttentionParts &parts,
                                  bool comesApart = false);

@@ -174,6 +174,11 @@ bool isFar(Operation *attention) {
   return numbers && numbers->isFar();
 }
 
+bool isLevelledByBlock(Operation *attention) {
+  return attention->hasAttr("causal") && getMask(attention) &&
+         !hasMaskOfQueries(attention) && !isFar(attention);
+}
+
 bool hidesAlike(Operation *attention) {
   if (!isFar(attention) || !attention->hasAttr("causal"))
     return isFar(attention);

@@ -43,6 +43,11 @@ bool hidesAlike(mlir::Operation *attention);
 /// which scores are lost, or by none.
 bool isFar(mlir::Operation *attention);
 
+/// Whether a ring levels each block of an attention by itself: a causal one
+/// with a mask of keys that may hide by numbers beside which sums are rounded
+/// (LevelMasks.cpp).
+bool isLevelledByBlock(mlir::Operation *attention);
+
 } // namespace zc
 
 #endif // ZC_PASSES_SEQUENCE_MASKNUMBERS_H

@@ -274,6 +274,15 @@ private:
     return end ? end : rotate(own, Way::Back);
   }
 
+  /// A block comes back from the rank behind, the rank's own with the last
+  /// turn; but its own mask of keys, a part of its input, it has all along.
+  Block comeBack(const Block &block, int64_t turns) {
+    if (turns > 1)
+      return rotate(block, Way::Back);
+    return {rotate(block.key, Way::Back), rotate(block.value, Way::Back),
+            gradient.getMask()};
+  }
+
   Queries getQueries() {
     return {gradient.getQuery(), gradient.getResult(), gradient.getLogSumExp(),
             gradient.getGrad(), hidden};
@@ -350,7 +359,7 @@ private:
     Queries rows = getQueries();
     Value queryGrad;
     for (int64_t turns = group.ranks - 1; turns > 0; --turns) {
-      Block next = rotate(block, Way::Back);
+      Block next = comeBack(block, turns);
       Queries seen = rows;
       if (isCausal())
         seen.logSumExp = choose(beganBefore(turns), rows.logSumExp,
@@ -400,7 +409,7 @@ private:
     Queries first = halfOf(rows, false), second = halfOf(rows, true);
     Value early, late;
     for (int64_t turns = group.ranks - 1; turns > 0; --turns) {
-      Block next = rotate(block, Way::Back);
+      Block next = comeBack(block, turns);
       Value before = beganBefore(turns);
       Block all = whole(block, turns), low = half(all, false);
       Block chosen = choose(before, low, half(all, true));

@@ -96,8 +96,18 @@ Value PartAttention::columnsOf(Value mask, int64_t turns) {
 
 Block PartAttention::whole(const Block &block, int64_t turns) {
   const bool cuts = block.mask && isOfQueries(block.mask);
-  return {keys.repeat(builder, block.key), values.repeat(builder, block.value),
+  return {repeat(keys, block.key), repeat(values, block.value),
           cuts ? columnsOf(block.mask, turns) : block.mask};
+}
+
+/// The backward repeats for itself what it begins with, which the forward has
+/// ended with: only the few are kept in between.
+Value PartAttention::repeat(const RepeatedOperand &operand, Value part) {
+  Value all = operand.repeat(builder, part);
+  for (Value made = all; made != part;
+       made = made.getDefiningOp()->getOperand(0))
+    ofPass(made);
+  return all;
 }
 
 Block PartAttention::half(const Block &block, bool second) {
@@ -122,13 +132,9 @@ Value PartAttention::countHidden(Value mask, const Hidden &hidden, Value like,
   return asSums(count, like);
 }
 
-bool PartAttention::isLevelled() const {
-  return isCausal() && travels(getMask(op)) && !isFar(op);
-}
-
 Block PartAttention::level(const Block &block, const Hidden &queries,
                            bool isOwn, Value &less) {
-  if (!isLevelled())
+  if (!isLevelledByBlock(op))
     return block;
   Block levelled = block;
   Value ofQueries = buildLevel(builder, loc, queries.number);

@@ -95,14 +95,10 @@ protected:
   /// those before them of the rank's own.
   Value countHidden(Value mask, const Hidden &hidden, Value like, bool isOwn);
 
-  /// Whether blocks of a causal attention are levelled one by one, as its mask
-  /// of keys may hide by numbers beside which sums are rounded
-  /// (LevelMasks.cpp).
-  bool isLevelled() const;
-
-  /// A block whose mask is less what hides all of its keys: log sum exps are
-  /// then less by `less` than those of levelled queries, null: by nothing. The
-  /// rank's own block gets a mask of queries and keys, less each query's.
+  /// A block whose mask is less what hides all of its keys, where blocks are
+  /// levelled by themselves (MaskNumbers.h): log sum exps are then less by
+  /// `less` than those of levelled queries, null: by nothing. The rank's own
+  /// block gets a mask of queries and keys, less each query's.
   Block level(const Block &block, const Hidden &queries, bool isOwn,
               Value &less);
   Value levelOwn(Value mask, Value ofQueries);
@@ -212,6 +208,7 @@ protected:
   /// A block that has gone `turns` ranks far, with what its keys and values are
   /// repeated for.
   Block whole(const Block &block, int64_t turns);
+  Value repeat(const RepeatedOperand &operand, Value part);
 
   /// The first or second half of a block's keys, values and mask.
   Block half(const Block &block, bool second);

@@ -36,6 +36,21 @@ class TokensCase(ZcTest):
             self.assertEqual({line["sent_bytes"] for line in lines}, {planned})
         return [line["loss"] for line in lines]
 
+    def kept(self, script, mesh, *options, **sizes):
+        """Bytes that a layer keeps for the backward."""
+        peaks = []
+        for layers in (2, 4):
+            model = self.write_large(script, **{
+                "layers": layers, "width": 128, "heads": 4, "length": 256,
+                "batch": 2, "vocabulary": 128, **sizes})
+            artifact = self.folder / "l.zca"
+            self.zc("compile", model, "-o", artifact, "--init", "normal:0.02",
+                    "--loss", "softmax-cross-entropy", "--optimizer", "sgd",
+                    "--mesh", mesh, "--verify", "off", *options)
+            peaks.append(json.loads(self.zc("inspect", artifact, "--memory",
+                                            "--json"))["memory"]["activations"])
+        return (peaks[1] - peaks[0]) / 2
+
 
 class SequenceCase(ZcTest):
 

@@ -254,8 +254,9 @@ class SequenceMasks(SequenceCase):
                      options=("--precision", "bf16"))
 
     def test_what_a_mask_of_keys_beside_a_causal_one_sends(self):
-        """The mask of keys goes round, once for all attentions; of each of a
-        rank's two chunks others get two numbers a sample, in both passes."""
+        """The mask of keys goes round, once for all attentions, three turns
+        forwards and two back; of each of a rank's two chunks others get two
+        numbers a sample, in both passes."""
         found = {}
         for mask in ("causal", "fed-keys"):
             make_attention(self.folder / "made.onnx", mask=mask, fused=True)
@@ -267,7 +268,7 @@ class SequenceMasks(SequenceCase):
             found[mask] = (plan["comm"]["by_kind"]["activations"]["bytes"],
                            plan["ops"]["flops"]["step"]["attention"])
         self.assertEqual(found["fed-keys"][0] - found["causal"][0],
-                         2 * 4 * (3 * 8 * TOKENS // 4 + 3 * 8 * 2 * 2))
+                         4 * (5 * 8 * TOKENS // 4 + 2 * 3 * 8 * 2 * 2))
         self.assertEqual(found["fed-keys"][1], found["causal"][1])
 
     def test_scores_are_lost_in_numbers_that_hide(self):

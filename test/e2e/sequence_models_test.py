@@ -150,7 +150,7 @@ class SequenceModels(SequenceCase):
         self.compare(tokens_first=True, options=("--batch-dim", "x=1"))
 
     def test_convolutions_over_tokens(self):
-        """Ranks get the edges of their neighbours' blocks, and send no more."""
+        """Ranks get the edges of their neighbours' blocks."""
         same = {"kernel_shape": [5], "pads": [2, 2]}
         causal = {"kernel_shape": [4], "pads": [3, 0], "group": 12}
         strided = {"kernel_shape": [3], "pads": [1, 1], "strides": [2]}
@@ -170,20 +170,32 @@ class SequenceModels(SequenceCase):
                            "ring=zigzag", "-o", self.folder / "no.zca")
 
     def test_what_convolutions_over_tokens_send(self):
-        """Edges of 2 of 16 tokens each way, and their gradients back."""
+        """Each rank's edges, two tokens at either end, go to all others."""
         model, artifact = self.folder / "made.onnx", self.folder / "c.zca"
-        found = []
-        for convolutions in ([], [{"kernel_shape": [1]}],
-                             [{"kernel_shape": [5], "pads": [2, 2]}]):
-            make_attention(model, convolutions=convolutions)
-            self.zc("compile", model, "-o", artifact, "--loss", "mse", "--mesh",
-                    "sp=2", "--sp-attention", "ulysses")
-            found.append(json.loads(self.zc(
-                "inspect", artifact, "--comm", "--json"))["comm"]["by_kind"][
-                    "activations"]["bytes"])
-        self.assertEqual(found[1], found[0])
-        # x is an input: its edges have no gradient.
-        self.assertEqual(found[2], found[0] + 2 * 2 * 8 * WIDTH * 4)
+        for ranks in (2, 4):
+            found = []
+            for convolutions in ([], [{"kernel_shape": [1]}],
+                                 [{"kernel_shape": [5], "pads": [2, 2]}]):
+                make_attention(model, convolutions=convolutions)
+                self.zc("compile", model, "-o", artifact, "--loss", "mse",
+                        "--mesh", f"sp={ranks}", "--sp-attention", "gather")
+                found.append(json.loads(self.zc(
+                    "inspect", artifact, "--comm", "--json"))["comm"][
+                        "by_kind"]["activations"]["bytes"])
+            self.assertEqual(found[1], found[0])
+            # x is an input: its edges have no gradient.
+            self.assertEqual(found[2],
+                             found[0] + (ranks - 1) * 2 * 2 * 8 * WIDTH * 4)
+
+    def test_a_convolution_that_reaches_beyond_the_neighbour(self):
+        """It is refused by name where its tokens are told, and else computed
+        whole by every rank."""
+        wide = [{"kernel_shape": [11], "pads": [5, 5]}]
+        self.compare(convolutions=wide, meshes=[("sp=4", "auto")])
+        self.fails(1, [r"'c0_out' \(Conv\): mixes tokens, which 'sp' divides "
+                       "among 4 ranks; .*--token-dim x=none"], "compile",
+                   self.folder / "made.onnx", "--loss", "mse", "--mesh", "sp=4",
+                   "--token-dim", "x=1", "-o", self.folder / "no.zca")
 
     def test_rings_without_keys_to_hand_on(self):
         make_attention(self.folder / "made.onnx", mask="none", memory=12)

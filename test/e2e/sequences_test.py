@@ -80,13 +80,14 @@ class Sequences(TokensCase):
 
     def test_what_a_ring_sends_beside_padding(self):
         # Keys and values as above. The mask of keys is one for all layers: it
-        # goes p - 1 turns in each pass. For queries that see no key ranks sum up
+        # goes p - 1 turns forwards, and one less back, for a rank has its own.
+        # For queries that see no key ranks sum up
         # the means of keys and of values and their product, 6 by 6 a head, and
         # the gradients of these.
         model = FIXTURES / "attentions" / "padded" / "model.onnx"
         for ranks in (2, 4):
             part = 4 * 16 * 12 * 4 // ranks
-            mask = 2 * (ranks - 1) * 4 * 16 * 4 // ranks
+            mask = (2 * ranks - 3) * 4 * 16 * 4 // ranks
             summed = 4 * 4 * (6 + 6 + 6 * 6) * 4
             sums = 2 * 2 * summed * (ranks - 1) // ranks
             for attention in ("ring=zigzag", "ring=contiguous"):
@@ -102,16 +103,25 @@ class Sequences(TokensCase):
         other is at hand, however many ranks there are: no rank keeps its own."""
         model = self.write_large(layers=1, width=64, heads=8, length=256, batch=1,
                                  vocabulary=64)
-        program = self.folder / "program.mlir"
         for ranks in (2, 4, 8):
             for attention in ("ring=zigzag", "ring=contiguous"):
-                self.zc("compile", model, "--init", "normal:0.02", "--loss",
-                        "softmax-cross-entropy", "--mesh", f"sp={ranks}",
-                        "--sp-attention", attention, "--emit", "sched", "-o",
-                        program)
-                step = program.read_text().split("sched.program")[1]
+                step = self.emit_step(model, f"sp={ranks}", attention)
                 with self.subTest(ranks=ranks, attention=attention):
                     self.assertEqual(self.most_parts(step), 2 * 2)
+
+    def test_a_ring_keeps_shared_keys_once(self):
+        """For the backward a layer keeps its part of keys and values before they
+        are repeated for the queries that share them: eight heads' less two
+        heads' is what it keeps less."""
+        for ranks in (2, 4):
+            for attention in ("ring=zigzag", "ring=contiguous"):
+                of_eight, of_two = (
+                    self.kept("large_llama.py", f"sp={ranks}", "--sp-attention",
+                              attention, heads=8, key_heads=keys, inner=320)
+                    for keys in (8, 2))
+                with self.subTest(ranks=ranks, attention=attention):
+                    self.assertEqual(of_eight - of_two, 2 * (
+                        2 * 256 * 128 * 4 * 3 // 4 // ranks))
 
     def most_parts(self, step):
         """The most buffers at a time of keys and values: of what the first two
@@ -218,32 +228,51 @@ class Sequences(TokensCase):
                 else 8 * hidden * 3 // 16)
 
     def test_each_rotation_is_on_its_way_before_a_block(self):
-        # Forward of 2 layers, 4 ranks: a layer's own block, then two halves of
-        # a block a turn.
+        """Forward of 2 layers, 4 ranks: a layer's own block, then two halves of
+        a block a turn. Backwards, the own block comes last, and a block's
+        gradients are sent before the next; also of keys that queries share."""
+        keys, grads, halves = ["keys"] * 2, ["grads"] * 2, ["block"] * 2
+        forward = keys + ["block"] + 2 * (keys + halves)
+        # In front of a layer's last block the backward of the next one to come
+        # fetches its first keys.
+        backward = halves + 2 * (grads + keys + halves) + grads
+        for script, sizes in (("large_gpt.py", {}), (
+                "large_llama.py", {"key_heads": 2, "inner": 512})):
+            model = self.write_large(script, layers=2, width=256, heads=8,
+                                     length=512, batch=2, vocabulary=512,
+                                     **sizes)
+            step = self.emit_step(model, "sp=4", "ring=zigzag")
+            with self.subTest(script):
+                self.assertEqual(
+                    self.turns(step), forward + halves + forward + keys +
+                    halves + backward + keys + ["block"] + backward +
+                    ["block"])
+
+    def emit_step(self, model, mesh, attention):
+        """The schedule of a step."""
         program = self.folder / "program.mlir"
-        model = self.write_large(layers=2, width=256, heads=8, length=512,
-                                 batch=2, vocabulary=512)
         self.zc("compile", model, "--init", "normal:0.02", "--loss",
-                "softmax-cross-entropy", "--mesh", "sp=4", "--sp-attention",
-                "ring=zigzag", "--emit", "sched", "-o", program)
-        step = program.read_text().split("sched.program")[1]
-        forward = step[:step.index('"zc.attention" "train.attention_grad"')]
-        kinds = ["issue" if "send_receive" in found else "block"
-                 for found in re.findall(r'"send_receive"|"zc.attention"',
-                                         forward)]
-        # In front of the last block the backward fetches its first keys.
-        turn, own = ["issue", "issue", "block", "block"], ["issue", "issue",
-                                                           "block"]
-        self.assertEqual(kinds, own + 2 * turn + ["block", "block"] + own +
-                         3 * turn)
-        # Backwards, too, gradients besides, down to the layer's own block.
-        backward = ["issue" if "send_receive" in found else "block"
-                    for found in re.findall(
-                        r'"send_receive"|"train.attention_grad"',
-                        step[len(forward):])]
-        self.assertEqual(backward.count("block"), 2 * (3 * 2 + 1))
-        self.assertEqual(backward.count("issue"), 2 * 3 * 4 - 2)
-        self.assertEqual(backward[-1], "block")
+                "softmax-cross-entropy", "--mesh", mesh, "--sp-attention",
+                attention, "--emit", "sched", "-o", program)
+        return program.read_text().split("sched.program")[1]
+
+    def turns(self, step):
+        """A step's turns, in their order: "keys", or values, and "grads" that it
+        sends, and "block". Keys are what the forward sends, and what is handed
+        on of it."""
+        backward = step.index('"train.attention_grad"')
+        kinds, parts = [], set()
+        for found in re.finditer(r'"send_receive".* (%\w+) to (%\w+)|'
+                                 r'"zc.attention"', step):
+            ends = found.groups()
+            if ends == (None, None):
+                kinds.append("block")
+            elif found.start() < backward or ends[0] in parts:
+                kinds.append("keys")
+                parts.update(ends)
+            else:
+                kinds.append("grads")
+        return kinds
 
     def test_zigzag_results_come_in_order(self):
         tokens = np.load(Fixture("gpt").data)["input_ids"][:4]

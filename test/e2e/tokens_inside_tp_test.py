@@ -109,21 +109,6 @@ class InsideTp(TokensCase):
                     self.assertEqual(found[1], sent)
                     self.assertLessEqual(found[0], peak)
 
-    def kept(self, script, mesh, *options, **sizes):
-        """Bytes that a layer keeps for the backward."""
-        peaks = []
-        for layers in (2, 4):
-            model = self.write_large(script, **{
-                "layers": layers, "width": 128, "heads": 4, "length": 256,
-                "batch": 2, "vocabulary": 128, **sizes})
-            artifact = self.folder / "l.zca"
-            self.zc("compile", model, "-o", artifact, "--init", "normal:0.02",
-                    "--loss", "softmax-cross-entropy", "--optimizer", "sgd",
-                    "--mesh", mesh, "--verify", "off", *options)
-            peaks.append(json.loads(self.zc("inspect", artifact, "--memory",
-                                            "--json"))["memory"]["activations"])
-        return (peaks[1] - peaks[0]) / 2
-
     def test_layers_keep_a_part_of_the_tokens(self):
         for script, sizes, options, divided in (
                 ("large_gpt.py", {}, (), ("tp=2", "tp=4", "sp=4")),

@@ -26,19 +26,24 @@ protected:
   }
 
   /// An attention of one sample with 8 heads, 64 wide, whose keys and values
-  /// have `keyHeads` heads before they are repeated.
-  Operation *parse(int64_t tokens, int64_t keyHeads, bool causal = true) {
+  /// have `keyHeads` heads before they are repeated; `masked`: with a mask of
+  /// keys of which nothing is known.
+  Operation *parse(int64_t tokens, int64_t keyHeads, bool causal = true,
+                   bool masked = false) {
     std::string count = std::to_string(tokens);
     std::string all = "tensor<1x" + count + "x8x64xf32>";
     std::string some = "tensor<1x" + count + "x" + std::to_string(keyHeads);
     std::string apart = some + "x" + std::to_string(8 / keyHeads) + "x64xf32>";
+    std::string mask = "tensor<1x1x1x" + count + "xf32>";
     std::string text =
-        "func.func @step(%q: " + all + ", %k: " + some + "x64xf32>) -> " + all +
+        "func.func @step(%q: " + all + ", %k: " + some +
+        "x64xf32>, %m: " + mask + ") -> " + all +
         " {\n%0 = train.broadcast %k {dims = array<i64: 0, 1, 2, 4>} : (" +
         some + "x64xf32>) -> " + apart + "\n%1 = train.reshape %0 : (" + apart +
-        ") -> " + all + "\n%r, %s = train.attention %q, %1, %1 {" +
-        (causal ? "causal, " : "") + "scale = 1.0 : f64} : (" + all + ", " +
-        all + ", " + all + ") -> (" + all + ", tensor<1x8x" + count +
+        ") -> " + all + "\n%r, %s = train.attention %q, %1, %1" +
+        (masked ? ", %m" : "") + " {" + (causal ? "causal, " : "") +
+        "scale = 1.0 : f64} : (" + all + ", " + all + ", " + all +
+        (masked ? ", " + mask : "") + ") -> (" + all + ", tensor<1x8x" + count +
         "xf32>)\nreturn %r : " + all + "\n}";
     module = parseSourceString<ModuleOp>(text, &context);
     Operation *found = nullptr;
@@ -110,10 +115,24 @@ TEST_F(ExchangeCostTest, ACausalMaskLeavesHalfABlockToHideBehind) {
 TEST_F(ExchangeCostTest, MasksOfKeysAloneAddNoSums) {
   // Ranks add up means and products for queries that see no key. All see some
   // where no mask is of queries.
+  Operation *op = parse(512, 8, /*causal=*/false);
+  ASSERT_TRUE(op);
+  const double alone = estimateExchange(op, {4}).ring;
+  op = parse(512, 8, /*causal=*/false, /*masked=*/true);
+  ASSERT_TRUE(op);
+  EXPECT_EQ(estimateExchange(op, {4}, /*comesApart=*/true).ring, alone);
+}
+
+TEST_F(ExchangeCostTest, ABlockThatIsLevelledHasAMaskOfItsOwn) {
+  // It is of a rank's 128 queries and 128 keys, and is written and read in both
+  // passes.
   Operation *op = parse(512, 8);
   ASSERT_TRUE(op);
-  EXPECT_EQ(estimateExchange(op, {4}, /*comesApart=*/true).ring,
-            estimateExchange(op, {4}).ring);
+  const double alone = estimateExchange(op, {4}).ring;
+  op = parse(512, 8, /*causal=*/true, /*masked=*/true);
+  ASSERT_TRUE(op);
+  EXPECT_DOUBLE_EQ(estimateExchange(op, {4}).ring,
+                   alone + 4 * 128.0 * 128 * 4 / getTarget(op).rates().bytes);
 }
 
 } // namespace
