@@ -105,6 +105,10 @@ static CompileOptions makeSmall(CompileOptions options) {
   options.machine.clear();
   options.sharesRoles = false; // each is run
   options.float8MayMiss = true;
+  // Few tokens find room for an even share and more; half of one leaves some
+  // out on small dims, too.
+  if (options.moeCapacity != "none")
+    options.moeCapacity = "0.5";
   // One rank has the statistics of as many shares of the batch.
   if (options.batchNormStats == "local")
     options.batchNormStats += "=" + std::to_string(countSampleShares(options));

@@ -479,6 +479,10 @@ const RuleVerdict *RuleProver::prove(Operation *op, double mostOperations) {
   return known->second = &entry->second;
 }
 
+/// Operations of an op whose rule is wrong of few elements, of which twenty runs
+/// take a second.
+static constexpr double kMostInDoubt = 2e6;
+
 std::optional<RuleVerdict> RuleProver::proveOnFew(Operation *op,
                                                   const ShardingRule &rule,
                                                   double mostOperations) {
@@ -490,14 +494,18 @@ std::optional<RuleVerdict> RuleProver::proveOnFew(Operation *op,
   std::optional<RuleVerdict> verdict;
   if (small && countOperations(small) <= mostOperations)
     verdict = prove(small, cast<ShardableOpInterface>(small).getShardingRule());
-  // A rule that is wrong of few is tried on all, whatever that takes.
+  // Few elements may be too few: a rule that is wrong of them is tried on all.
   using Outcome = RuleVerdict::Outcome;
   if (verdict && verdict->outcome == Outcome::Holds)
     return verdict;
   const bool isWrong = verdict && verdict->outcome == Outcome::Wrong;
-  if (!isWrong && countOperations(op) > mostOperations)
-    return verdict;
-  return prove(op, rule);
+  const double most =
+      isWrong ? std::max(mostOperations, kMostInDoubt) : mostOperations;
+  if (countOperations(op) <= most)
+    return prove(op, rule);
+  if (isWrong)
+    verdict->outcome = Outcome::NotShown;
+  return verdict;
 }
 
 int64_t RuleProver::count(RuleVerdict::Outcome outcome) const {

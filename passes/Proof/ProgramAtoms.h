@@ -46,6 +46,7 @@ private:
   void tieEqualSizes(mlir::Operation *op);
   void tieNormDims(mlir::Operation *op);
   void keepTable(train::GatherOp op);
+  void keepExperts(train::GroupedMatmulOp op);
   void tieBlock(mlir::Value whole, mlir::Value part, int64_t dim);
   DimAtoms::Product productOf(mlir::Value value);
 

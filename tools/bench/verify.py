@@ -3,14 +3,16 @@
 
   verify.py [--rounds 3] [--bin build/bin] [CASE ...]
 
-Models without their weights (large_*.py here) on several ranks; by default all
-cases, else those whose names begin with one of the words given. It prints
-for each case the medians of the time until `zc compile` ends and of the
-processors' time, its own and the proving process's; their ratios, from two runs
-next to one another, which a machine that gets busier does not change; and the
-proof's result.
+Models without their weights (large_*.py here) and small ones (test/fixtures) on
+several ranks; by default all cases, else those whose names begin with one of the
+words given. It prints for each case the medians of the time until `zc compile`
+ends and of the processors' time (user's and the system's), its own and the
+proving process's; their ratios, from two runs next to one another, which a
+machine that gets busier does not change; and the proof's result. Rounds begin
+with either way by turns.
 """
 import argparse
+import json
 import os
 import pathlib
 import statistics
@@ -20,6 +22,7 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
+FIXTURES = HERE.parents[1] / "test" / "fixtures"
 GPT2 = ("gpt", "--layers 12 --width 768 --heads 12")
 LLAMA = ("llama", "--layers 16 --width 2048 --heads 32 --key-heads 8 --inner "
                   "8192 --batch 16 --length 1024")
@@ -40,6 +43,9 @@ CASES = {
                            "--inner 3584 --batch 16 --length 256",
                            "--mesh dp=2,ep=2"),
     "GPT 7.5B, dp=2,tp=8, ZeRO-1": ("gpt", "", "--mesh dp=2,tp=8 --zero 1"),
+    **{f"fixture {name}, dp=2": (FIXTURES / name, "", "--mesh dp=2")
+       for name in ("mlp", "gpt", "llama", "bert", "vit", "resnet",
+                    "mobilenet")},
 }
 
 
@@ -57,19 +63,32 @@ def measure(command):
     return time.monotonic() - began, use.ru_utime + use.ru_stime, proof
 
 
+def prepare(name, folder):
+    """The arguments of `zc compile` for a case, whose model may have to be
+    made."""
+    source, sizes, layout = CASES[name]
+    if isinstance(source, pathlib.Path):
+        reference = json.loads((source / "reference.json").read_text())
+        batch = (["--dim", f"{reference['symbolic_batch']}={reference['batch']}"]
+                 if reference["symbolic_batch"] else [])
+        return [source / "model.onnx", "--loss", reference["loss"], *batch,
+                *layout.split()]
+    model = folder / "model.onnx"
+    subprocess.run([sys.executable, HERE / f"large_{source}.py", model,
+                    *sizes.split()], check=True, stdout=subprocess.DEVNULL)
+    return [model, "--loss", "softmax-cross-entropy", "--init", "normal:0.02",
+            *layout.split()]
+
+
 def compare(name, options, folder):
     """A row of the table."""
-    script, sizes, layout = CASES[name]
-    model = folder / "model.onnx"
-    subprocess.run([sys.executable, HERE / f"large_{script}.py", model,
-                    *sizes.split()], check=True, stdout=subprocess.DEVNULL)
-    command = [options.bin / "zc", "compile", model, "--loss",
-               "softmax-cross-entropy", "--init", "normal:0.02", "-o",
-               folder / "out.zca", *layout.split()]
+    command = [options.bin / "zc", "compile", *prepare(name, folder), "-o",
+               folder / "out.zca"]
     pairs = []
-    for _ in range(options.rounds):
-        off = measure([*command, "--verify", "off"])
-        pairs.append((off, measure([*command, "--verify", "on"])))
+    for number in range(options.rounds):
+        ways = ("off", "on") if number % 2 == 0 else ("on", "off")
+        run = {way: measure([*command, "--verify", way]) for way in ways}
+        pairs.append((run["off"], run["on"]))
     columns = [name]
     for kind in (0, 1):
         columns += [f"{statistics.median(pair[way][kind] for pair in pairs):.2f}"
