@@ -2,7 +2,6 @@
 #include "passes/Proof/ProgramAtoms.h"
 
 #include "dialects/Interfaces/OpInterfaces.h"
-#include "dialects/Train/ExpertOps.h"
 #include "dialects/Train/OwnRooms.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -249,8 +248,8 @@ void ProgramAtoms::keepTable(GatherOp op) {
     atoms.keep(atomOf(op.getTable(), op.getDim()));
 }
 
-/// An attribute counts experts; where others say how many rows find room, as few
-/// rows as small dims have would all find some.
+/// An attribute counts experts; where others say how many rows find room, as
+/// few rows as small dims have would all find some.
 void ProgramAtoms::keepExperts(GroupedMatmulOp op) {
   atoms.keep(atomOf(op.getWeights(), 0));
   if (op->hasAttr(kRoomCapacityAttr))

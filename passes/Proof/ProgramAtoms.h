@@ -2,6 +2,7 @@
 #ifndef ZC_PASSES_PROOF_PROGRAMATOMS_H
 #define ZC_PASSES_PROOF_PROGRAMATOMS_H
 
+#include "dialects/Train/ExpertOps.h"
 #include "dialects/Train/Ops/WindowSupport.h"
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

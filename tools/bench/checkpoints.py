@@ -7,8 +7,8 @@
 A GPT (by default GPT-2 124M, 4 x 256 tokens) trains without checkpoints and
 with those that are written beside the steps (with --waiting also with those
 that steps wait for), by turns, each round in the reverse order of the one
-before. What is compared is so many times `every` steps, in the midst of which
-each checkpoint is begun and also written to its end. It prints for each way the
+before. It compares so many times `every` steps, in the midst of which each
+checkpoint is begun and also written to its end, and prints for each way the
 medians of these steps' seconds by the clock, of processors' time of the whole
 process and of the thread that writes, and of the time that saving held steps up;
 the ratios to the run without beside it; and the processors' time of whole runs,

@@ -2,6 +2,7 @@
 #include "compiler/Interpreter/FewElements.h"
 #include "dialects/Interfaces/OpInterfaces.h"
 #include "dialects/Train/TrainDialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
 
 #include "gtest/gtest.h"

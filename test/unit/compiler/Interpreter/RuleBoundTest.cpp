@@ -22,6 +22,7 @@ struct LinearRule
   ShardingRule getShardingRule(Operation *op) const {
     return ShardingRule::elementwise(op, Linearity::Separate);
   }
+  ShardingRule getFinerRule(Operation *op) const { return getShardingRule(op); }
 };
 
 struct Form : LinalgFormOpInterface::ExternalModel<Form, math::AbsFOp> {
