@@ -380,7 +380,7 @@ private:
       manager.printAsTextualPipeline(os);
       return text;
     };
-    return divided.getAxisSize(axes::kRole) == 1 &&
+    return divided.getAxisSize(axes::kRole) == 1 && divided.zero == 0 &&
            !isWithoutFlush(divided.schedule) &&
            describe(divided) == describe(whole);
   }

@@ -8,13 +8,15 @@ several ranks; by default all cases, else those whose names begin with one of th
 words given. It prints for each case the medians of the time until `zc compile`
 ends and of the processors' time (user's and the system's), its own and the
 proving process's; their ratios, from two runs next to one another, which a
-machine that gets busier does not change; and the proof's result. Rounds begin
-with either way by turns.
+machine that gets busier does not change; the same ratio by one run, whose proof
+says how long it took a processor, so that others' work moves it least; and the
+proof's result. Rounds begin with either way by turns.
 """
 import argparse
 import json
 import os
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
@@ -50,7 +52,8 @@ CASES = {
 
 
 def measure(command):
-    """Seconds in all, and of processors; and what it said of the proof."""
+    """Seconds in all, and of processors; what it said of the proof; and how much
+    that made of the processors' time."""
     began = time.monotonic()
     process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True)
@@ -60,7 +63,10 @@ def measure(command):
         sys.exit(f"verify.py: {' '.join(map(str, command))}: {said}")
     proof = [line for line in said.splitlines() if "small dims" in line or
              "not verified that" in line]
-    return time.monotonic() - began, use.ru_utime + use.ru_stime, proof
+    took = re.search(r"the proof took (\S+) s of a processor", said)
+    used = use.ru_utime + use.ru_stime
+    return (time.monotonic() - began, used, proof,
+            used / (used - float(took[1])) if took else 1)
 
 
 def prepare(name, folder):
@@ -87,7 +93,8 @@ def compare(name, options, folder):
     pairs = []
     for number in range(options.rounds):
         ways = ("off", "on") if number % 2 == 0 else ("on", "off")
-        run = {way: measure([*command, "--verify", way]) for way in ways}
+        run = {way: measure([*command, "-v", "--verify", way])
+               for way in ways}
         pairs.append((run["off"], run["on"]))
     columns = [name]
     for kind in (0, 1):
@@ -95,6 +102,8 @@ def compare(name, options, folder):
                     for way in (0, 1)]
         columns.append("{:.2f}".format(statistics.median(
             on[kind] / off[kind] for off, on in pairs)))
+    columns.append("{:.3f}".format(statistics.median(
+        on[3] for _, on in pairs)))
     shown = sum("not verified" not in "".join(on[2]) for _, on in pairs)
     return columns + [f"{shown} of {options.rounds}"]
 
@@ -107,7 +116,7 @@ def main():
                         default=HERE.parents[1] / "build" / "bin")
     options = parser.parse_args()
     header = ["model and layout", "off, s", "on, s", "ratio", "off, s of "
-              "processors", "on", "ratio", "proven"]
+              "processors", "on", "ratio", "ratio by one run", "proven"]
     print("| " + " | ".join(header) + " |\n" + "| --- " * len(header) + "|")
     for name in CASES:
         if options.case and not name.startswith(tuple(options.case)):
