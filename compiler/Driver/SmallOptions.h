@@ -9,9 +9,8 @@
 
 namespace zc {
 
-/// What the divided program and the whole one share, as far as small dims
-/// allow: a mesh of few ranks, no target, no numbers that follow from large
-/// dims.
+/// The options of both programs, as far as small dims allow: a mesh of few
+/// ranks, no target, no numbers that follow from large dims.
 CompileOptions makeSmallOptions(CompileOptions options);
 
 /// The same without what divides the program.
