@@ -14,6 +14,7 @@
 #include "runtime/Plan/Axes.h"
 
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 #include <chrono>
 
@@ -188,6 +189,10 @@ static int runPhases(Phases &phases, const CompileOptions &options,
           finishProof(proof.get(), getProofSeconds(options, getSeconds()),
                       options.getNumRanks(), phases, summary))
     return code;
+  if (options.verbose && proof.get())
+    llvm::errs() << llvm::formatv(
+        "zc: the proof took {0:f3} s of a processor\n",
+        proof.get()->usedSeconds());
   if (int code =
           writeArtifact(phases.getModule(), options, phases.getPipeline(),
                         summary, phases.getTimes()))

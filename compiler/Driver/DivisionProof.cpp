@@ -4,7 +4,9 @@
 #include "compiler/Driver/LossOptions.h"
 #include "compiler/Driver/MeshOptions.h"
 #include "compiler/Driver/ParameterGroups.h"
+#include "compiler/Driver/PassOptions.h"
 #include "compiler/Driver/Phases.h"
+#include "compiler/Driver/SmallOptions.h"
 #include "compiler/Interpreter/Compare.h"
 #include "compiler/Interpreter/Npy.h"
 #include "compiler/Interpreter/RuleProof.h"
@@ -12,9 +14,9 @@
 #include "dialects/Interfaces/OpInterfaces.h"
 #include "dialects/Train/Versions.h"
 #include "passes/Analysis/Roles.h"
+#include "passes/Contents/Contents.h"
 #include "passes/Proof/EqualBlocks.h"
 #include "passes/Proof/Passes.h"
-#include "passes/Target/Devices.h"
 #include "runtime/Base/File.h"
 #include "runtime/Plan/Axes.h"
 #include "runtime/Plan/Order/Versions.h"
@@ -27,8 +29,6 @@
 using namespace mlir;
 using namespace zc;
 
-/// Ranks that take turns in the interpreter.
-static constexpr int64_t kMostRanks = 16;
 /// Operations, of which the interpreter does some 5e7 a second: of a proof
 /// beside code generation, of one that a plan waits for, of one of minutes.
 static constexpr double kMost = 2e7, kMostOfPlan = 5e8, kMostDeep = 1e10;
@@ -38,27 +38,6 @@ static constexpr double kMostOfRule = 1e5, kMostOfRuleOfPlan = 1e6,
 /// Beyond the first one step is enough, beside code generation; with gradients
 /// below the other nothing moves, and everything is equal.
 static constexpr double kMostOfTwoSteps = 2e6, kLeastNorm = 1e-6;
-
-/// All axes of the user's mesh, of at most kMostRanks ranks; stages stay.
-static std::vector<MeshAxis> shrinkMesh(std::vector<MeshAxis> mesh) {
-  auto count = [&] {
-    int64_t ranks = 1;
-    for (const MeshAxis &axis : mesh)
-      ranks *= axis.size;
-    return ranks;
-  };
-  while (count() > kMostRanks) {
-    MeshAxis *largest = nullptr;
-    for (MeshAxis &axis : mesh)
-      if (axis.name != axes::kRole && axis.size > 2 &&
-          (!largest || axis.size > largest->size))
-        largest = &axis;
-    if (!largest)
-      return mesh;
-    largest->size = largest->size % 2 ? 2 : largest->size / 2;
-  }
-  return mesh;
-}
 
 std::vector<std::string> zc::listDivisions(ModuleOp module) {
   std::vector<std::string> divisions;
@@ -86,76 +65,6 @@ std::vector<std::string> zc::listDivisions(ModuleOp module) {
       divisions.push_back((state.getSymName() + "=" + dims).str());
   });
   return divisions;
-}
-
-/// The options that both programs share, as far as small dims allow.
-static CompileOptions makeSmall(CompileOptions options) {
-  options.mesh = shrinkMesh(options.mesh);
-  if (options.zeroGroup > 0)
-    options.zeroGroup = std::min<int64_t>(options.zeroGroup, 2);
-  options.batch = 0;
-  options.writeStages.clear();
-  options.memoryBudget = 0;
-  options.dumpIr.clear();
-  options.verbose = false;
-  // Counts at an edge of a class differ by rounding, and count what is padded.
-  options.gradientHistogram = false;
-  options.target =
-      getDeviceKinds().front().name.str(); // nothing is made for it
-  options.machine.clear();
-  options.sharesRoles = false; // each is run
-  options.float8MayMiss = true;
-  // One rank has the statistics of as many shares of the batch.
-  if (options.batchNormStats == "local")
-    options.batchNormStats += "=" + std::to_string(countSampleShares(options));
-  // A gradient that is 0 but for rounding makes a step as small.
-  options.eps = std::max(options.eps, 1e-3);
-  return options;
-}
-
-/// The same without what divides it.
-static CompileOptions makeWhole(CompileOptions options) {
-  const CompileOptions plain;
-  options.mesh = plain.mesh;
-  options.zero = plain.zero;
-  options.zeroGroup = plain.zeroGroup;
-  options.unit = plain.unit;
-  options.bucketMib = plain.bucketMib;
-  options.collectiveAlgorithm = plain.collectiveAlgorithm;
-  options.aggregation = plain.aggregation;
-  options.reshardLast = plain.reshardLast;
-  options.noReshardAfterForward = plain.noReshardAfterForward;
-  options.reshardEvery = plain.reshardEvery;
-  options.spAttention = plain.spAttention;
-  options.tokenDims = plain.tokenDims;
-  options.sequenceParallel = plain.sequenceParallel;
-  options.schedule = plain.schedule;
-  options.chunks = plain.chunks;
-  options.stageReplicas = plain.stageReplicas;
-  options.verticalSync = plain.verticalSync;
-  options.stages = plain.stages;
-  options.divideMessages = plain.divideMessages;
-  options.tpRules = plain.tpRules;
-  options.shard = plain.shard;
-  return options;
-}
-
-/// The numbers that divide dims: the size of each axis, and the products of all
-/// that together divide samples or ZeRO's units.
-static std::vector<int64_t> listDivisors(const CompileOptions &options) {
-  auto size = [&](const char *axis) { return options.getAxisSize(axis); };
-  const int64_t samples = countSampleShares(options);
-  const int64_t tensors = size(axes::kTensor), tokens = size(axes::kToken);
-  std::vector<int64_t> divisors;
-  for (int64_t each : {samples, tensors, tokens, size(axes::kExpert),
-                       size(axes::kSample), samples * tokens, 2 * tokens})
-    if (each > 1 && !llvm::is_contained(divisors, each))
-      divisors.push_back(each);
-  // Products of other sizes are not rounded; a rank has whole blocks.
-  if (options.precision == "fp8")
-    divisors.push_back(getFloat8Divisor(options) *
-                       (options.float8Scaling == "block" ? tensors : 1));
-  return divisors;
 }
 
 /// Only what trains is compared.
@@ -210,8 +119,8 @@ class Proof {
 public:
   Proof(OwningOpRef<ModuleOp> forward, const CompileOptions &options,
         std::vector<std::string> divisions)
-      : forward(std::move(forward)), divided(makeSmall(options)),
-        whole(makeWhole(divided)) {
+      : forward(std::move(forward)), divided(makeSmallOptions(options)),
+        whole(makeWholeOptions(divided)) {
     divided.dividesOnlyGiven = true;
     divided.shard = std::move(divisions);
     divided.tpRules = "auto";
@@ -240,8 +149,11 @@ private:
     }
     if (!noteStages())
       return notShown("no temporary file can be made for its stages");
-    OwningOpRef<ModuleOp> many = build(divided, divided.verify == "deep");
-    OwningOpRef<ModuleOp> one = many ? build(whole, /*fuses=*/false) : nullptr;
+    OwningOpRef<ModuleOp> one, many;
+    many = build(divided, divided.verify == "deep",
+                 areBuiltAlike() ? &one : nullptr);
+    if (many && !one)
+      one = build(whole, /*fuses=*/false);
     if (!one || !many)
       return notShown("on small dims it does not compile: " + error);
     if (!proveRules({*one, *many}))
@@ -455,11 +367,34 @@ private:
     return manager.run(*forward);
   }
 
-  OwningOpRef<ModuleOp> build(const CompileOptions &options, bool fuses) {
+  /// Whether both programs are the same until ranks divide one of them: the
+  /// same passes with the same options build them.
+  bool areBuiltAlike() {
+    auto describe = [&](const CompileOptions &options) {
+      std::string text;
+      llvm::raw_string_ostream os(text);
+      const PassOptions passes = getPassOptions(options);
+      PassManager manager(forward->getContext(), ModuleOp::getOperationName());
+      addStep(manager, passes);
+      addPrograms(manager, passes);
+      manager.printAsTextualPipeline(os);
+      return text;
+    };
+    return divided.getAxisSize(axes::kRole) == 1 && divided.zero == 0 &&
+           !isWithoutFlush(divided.schedule) &&
+           describe(divided) == describe(whole);
+  }
+
+  /// `undivided`, where it is not null, becomes the program before ranks divide
+  /// it.
+  OwningOpRef<ModuleOp> build(const CompileOptions &options, bool fuses,
+                              OwningOpRef<ModuleOp> *undivided = nullptr) {
     Phases phases(forward->clone(), options);
     const bool isBuilt = succeeded(phases.buildPrograms());
     if (isBuilt)
       dropEvaluation(phases.getModule());
+    if (isBuilt && undivided)
+      *undivided = phases.getModule().clone();
     if (!isBuilt || failed(phases.divide()) ||
         (fuses && failed(phases.fuse()))) {
       error = phases.getFirstError();

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <csignal>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,9 +17,15 @@ pid_t zc::forkOwned() {
   return 0;
 }
 
-int zc::awaitEnd(pid_t child) {
+int zc::awaitEnd(pid_t child, double *seconds) {
   int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+  rusage use{};
+  while (wait4(child, &status, 0, &use) < 0 && errno == EINTR)
     ;
+  auto toSeconds = [](const timeval &time) {
+    return double(time.tv_sec) + 1e-6 * double(time.tv_usec);
+  };
+  if (seconds)
+    *seconds = toSeconds(use.ru_utime) + toSeconds(use.ru_stime);
   return status;
 }

@@ -10,8 +10,9 @@ namespace zc {
 /// Threads must not be running.
 pid_t forkOwned();
 
-/// Waits for the end of a child; its status, as waitpid(2) gives it.
-int awaitEnd(pid_t child);
+/// Waits for the end of a child; its status, as waitpid(2) gives it. `seconds`,
+/// where it is not null: of processors that the child has taken.
+int awaitEnd(pid_t child, double *seconds = nullptr);
 
 } // namespace zc
 

@@ -97,7 +97,7 @@ void ProofProcess::end() {
   if (process <= 0)
     return;
   kill(process, SIGKILL);
-  awaitEnd(process);
+  awaitEnd(process, &inAll);
   process = -1;
 }
 
@@ -110,8 +110,8 @@ static double readClock(clockid_t clock) {
 
 double ProofProcess::usedSeconds() const {
   clockid_t clock;
-  if (clock_getcpuclockid(process, &clock) != 0)
-    return 0; // it has ended
+  if (process <= 0 || clock_getcpuclockid(process, &clock) != 0)
+    return inAll; // it has ended
   return readClock(clock);
 }
 

@@ -26,14 +26,17 @@ public:
   /// its time.
   ProofReport wait(double seconds);
 
-private:
+  /// Seconds of processors that it has taken so far, or in all.
   double usedSeconds() const;
+
+private:
   double ownSeconds() const;
   void end();
 
   pid_t process = -1; // none
   int answers = -1;   // to be read
   double began = 0;   // this process' seconds of processors
+  double inAll = 0;   // the other's, once it has ended
 };
 
 } // namespace zc

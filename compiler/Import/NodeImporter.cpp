@@ -67,11 +67,18 @@ static void replaceCastLike(proto::NodeProto &node,
   to->set_i(like.tensor_type().elem_type());
 }
 
+/// Null where ONNX has no such operator in this version: nothing is known of
+/// its inputs then.
+static const proto::OpSchema *findSchema(const proto::NodeProto &node,
+                                         int version) {
+  return proto::OpSchemaRegistry::Schema(node.op_type(), version,
+                                         node.domain());
+}
+
 // The error in the numbers of inputs and outputs; ONNX's checker has not looked
 // at a model in which it misses an operator.
 static std::string checkCounts(const proto::NodeProto &node, int version) {
-  const proto::OpSchema *schema =
-      proto::OpSchemaRegistry::Schema(node.op_type(), version, node.domain());
+  const proto::OpSchema *schema = findSchema(node, version);
   if (!schema)
     return "";
   auto check = [](const char *what, int found, int least, int most) {
@@ -112,7 +119,8 @@ void GraphImporter::importAny(proto::NodeProto &node, Scope &scope) {
   if (expandLocalFunction(node, inputs, scope) ||
       expandContribOperator(node, inputs, scope))
     return;
-  bool isStandard = node.domain().empty();
+  bool isStandard =
+      node.domain().empty() && findSchema(node, scope.opsets[node.domain()]);
   if (isStandard && node.op_type() == "Identity")
     return define(node.output(0), inputs[0], scope);
   if (isStandard && node.op_type() == "Constant")
@@ -166,8 +174,7 @@ void GraphImporter::importOperator(const proto::NodeProto &node,
   if (ImportedValue *shape = followBatch(node, inputs))
     inputs[1] = shape;
   Location location = getLocation(node, scope);
-  const proto::OpSchema *schema = proto::OpSchemaRegistry::Schema(
-      node.op_type(), scope.opsets[node.domain()], node.domain());
+  const proto::OpSchema *schema = findSchema(node, scope.opsets[node.domain()]);
   if (!schema) {
     noteUnsupported(node.domain(), node.op_type(),
                     "version " + std::to_string(scope.opsets[node.domain()]),

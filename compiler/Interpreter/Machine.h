@@ -48,7 +48,8 @@ struct Frame {
 };
 
 /// Scalar operations, named as in the arith and math dialects; the float ones
-/// up to MoveF take floats and give a float (but CmpF).
+/// up to MoveF take floats and give a float (but CmpF); those from MaximumF to
+/// CmpF compare two.
 enum class Opcode : uint8_t {
   // clang-format off
   AddF, SubF, MulF, DivF, RemF, NegF, MaximumF, MinimumF, MaxNumF, MinNumF,
@@ -98,6 +99,8 @@ struct Program {
   Code code;
   std::vector<std::unique_ptr<Node>> nodes;
   std::vector<std::vector<Slot>> storage; // of the buffers it allocates
+  /// Whether an instruction compares floats, or takes the larger or smaller.
+  bool comparesFloats = false;
 };
 
 } // namespace zc::interpreter

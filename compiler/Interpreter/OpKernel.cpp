@@ -1,6 +1,7 @@
 //===- OpKernel.cpp - the linalg form of one op, compiled -----------------===//
 #include "compiler/Interpreter/OpKernel.h"
 
+#include "compiler/Interpreter/CloneAlone.h"
 #include "compiler/Interpreter/ProgramCompiler.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -70,27 +71,49 @@ static bool areOwn(TypeRange types, OpKernel::Shapes shapes) {
   });
 }
 
+/// Whether there is such an op of these shapes: then its form is sound, which
+/// takes longer to see.
+static bool isSoundAlone(Operation *op, OpKernel::Shapes operands,
+                         OpKernel::Shapes results) {
+  auto typesOf = [](TypeRange types, OpKernel::Shapes shapes) {
+    SmallVector<Type> all;
+    for (auto [type, shape] : llvm::zip_equal(types, shapes))
+      all.push_back(cast<RankedTensorType>(type).clone(shape));
+    return all;
+  };
+  if (!isa<ShardableOpInterface>(op) || op->getNumRegions() > 0)
+    return false;
+  const SmallVector<Type> types = typesOf(op->getResultTypes(), results);
+  OwningOpRef<ModuleOp> module =
+      cloneAlone(op, typesOf(op->getOperandTypes(), operands), types);
+  Operation *alone = &module->getBody()->front();
+  cast<ShardableOpInterface>(alone).setPartTypes(types);
+  ScopedDiagnosticHandler silent(op->getContext(),
+                                 [](Diagnostic &) { return success(); });
+  return succeeded(mlir::verify(alone));
+}
+
 FailureOr<OpKernel> OpKernel::compile(Operation *op, Shapes operands,
                                       Shapes results, Precision precision,
                                       SharedPair shared) {
-  if (!shared)
-    if (auto conv = ConvKernel::create(op, operands, results, precision)) {
-      OpKernel kernel;
-      kernel.conv = std::move(conv);
-      return kernel;
-    }
+  OpKernel kernel;
+  if (!shared) {
+    kernel.conv = ConvKernel::create(op, operands, results, precision);
+    kernel.pool = PoolKernel::create(op, operands, results, precision);
+  }
+  if (kernel.conv || kernel.pool)
+    return kernel;
   OwningOpRef<ModuleOp> module = ModuleOp::create(op->getLoc());
   OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
   func::FuncOp function = buildFunction(builder, op, operands, results, shared);
   // The form of an op fits the op's own types; others may be none of it.
-  if (!areOwn(op->getOperandTypes(), operands) ||
-      !areOwn(op->getResultTypes(), results))
-    if (failed(mlir::verify(*module)))
-      return failure();
+  if (!(areOwn(op->getOperandTypes(), operands) &&
+        areOwn(op->getResultTypes(), results)) &&
+      !isSoundAlone(op, operands, results) && failed(mlir::verify(*module)))
+    return failure();
   auto compiled = interpreter::compile(function, precision);
   if (failed(compiled))
     return failure();
-  OpKernel kernel;
   kernel.program = std::move(*compiled);
   kernel.shapes.assign(operands.begin(), operands.end());
   kernel.shapes.insert(kernel.shapes.end(), results.begin(), results.end());
@@ -98,10 +121,12 @@ FailureOr<OpKernel> OpKernel::compile(Operation *op, Shapes operands,
 }
 
 bool OpKernel::run(ArrayRef<std::vector<Slot> *> buffers) {
-  if (conv) {
+  if (conv)
     conv->run(buffers);
+  if (pool)
+    pool->run(buffers);
+  if (!program)
     return true;
-  }
   for (auto [index, buffer] : llvm::enumerate(buffers))
     bindView(program->frame.views[index], *buffer, shapes[index]);
   execute(program->code, program->frame);

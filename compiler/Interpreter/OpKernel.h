@@ -4,6 +4,7 @@
 
 #include "compiler/Interpreter/ConvKernel.h"
 #include "compiler/Interpreter/Machine.h"
+#include "compiler/Interpreter/PoolKernel.h"
 #include "mlir/IR/Operation.h"
 
 #include <optional>
@@ -31,10 +32,16 @@ public:
   /// shared result has the operand's. False: the op left a buffer.
   bool run(llvm::ArrayRef<std::vector<Slot> *> buffers);
 
+  /// Whether it looks which of two floats is larger, or whether they are equal.
+  bool comparesFloats() const {
+    return pool || (program && program->comparesFloats);
+  }
+
 private:
   OpKernel() = default;
-  std::unique_ptr<Program> program; // null: it is a convolution
+  std::unique_ptr<Program> program; // null: it is one of those below
   std::optional<ConvKernel> conv;
+  std::optional<PoolKernel> pool;
   std::vector<llvm::SmallVector<int64_t>> shapes; // of the buffers
 };
 

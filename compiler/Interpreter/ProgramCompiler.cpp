@@ -130,6 +130,8 @@ LogicalResult ProgramCompiler::compileOp(Operation &op, Code &code) {
     for (auto [index, operand] : llvm::enumerate(op.getOperands()))
       scalar->operands[index] = slotOf(operand);
     scalar->result = slotOf(op.getResult(0));
+    program->comparesFloats |=
+        scalar->opcode >= Opcode::MaximumF && scalar->opcode <= Opcode::CmpF;
     code.push_back(*scalar);
     return success();
   }

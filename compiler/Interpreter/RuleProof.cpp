@@ -65,14 +65,8 @@ public:
         OpKernel::compile(op, operandShapes, resultShapes, Precision::Exact);
     if (failed(compiled))
       return notShown("its form cannot be run");
-    // Every other round draws few different numbers, so that ops that compare
-    // for equality, as the gradient of a maximum does, find equal ones.
-    // Integers have few in any case, so they get more rounds.
-    constexpr int kOfFloats = 2, kOfIntegers = 4;
-    const bool isOfFloats = llvm::all_of(op->getOperands(), isFloat);
     bool hadNumbers = false;
-    for (int round = 0; round < (isOfFloats ? kOfFloats : kOfIntegers);
-         ++round) {
+    for (int round = 0; round < countRounds(*compiled); ++round) {
       isOfFew = round % 2 == 1;
       if (!proveOnce(*compiled))
         return {outcome, why};
@@ -84,6 +78,17 @@ public:
   }
 
 private:
+  /// One round tells formulas apart. Every other round draws few different
+  /// numbers, so that ops that compare for equality, as the gradient of a
+  /// maximum does, find equal ones. Integers have few in any case, so they get
+  /// more rounds.
+  int countRounds(const OpKernel &kernel) const {
+    constexpr int kOfFormulas = 1, kOfComparing = 2, kOfIntegers = 4;
+    return !llvm::all_of(op->getOperands(), isFloat) ? kOfIntegers
+           : kernel.comparesFloats()                 ? kOfComparing
+                                                     : kOfFormulas;
+  }
+
   bool proveOnce(OpKernel &kernel) {
     inputs.clear();
     for (Value operand : op->getOperands())
@@ -376,18 +381,33 @@ double countOperations(Operation *op) {
   return count;
 }
 
-/// The key of ops that are proven together: elementwise ones by rank and by
-/// which dims have one element.
-static std::vector<int64_t> classOfElementwise(Operation *op) {
-  std::vector<int64_t> key;
-  auto add = [&](Type type) {
-    int64_t divisible = 1;
-    for (int64_t size : cast<RankedTensorType>(type).getShape())
-      divisible = 2 * divisible + (size > 1);
-    key.push_back(divisible);
+/// Whether the element of a result is made of those at its own place.
+static bool isByElement(Operation *op, const ShardingRule &rule) {
+  const auto byPlace = [&](ArrayRef<int> dims) {
+    return dims == ArrayRef<int>(rule.resultDims.front());
   };
-  llvm::for_each(op->getOperandTypes(), add);
-  llvm::for_each(op->getResultTypes(), add);
+  return isa<ElementwiseOpInterface>(op) &&
+         llvm::all_of(rule.operandDims, byPlace) &&
+         llvm::all_of(
+             llvm::enumerate(rule.resultDims.front()),
+             [](auto each) { return each.value() == int(each.index()); }) &&
+         llvm::all_of(rule.factors, [](const Factor &factor) {
+           return factor.kind == FactorKind::Parallel;
+         });
+}
+
+static bool isSplat(Operation *op) {
+  auto constant = dyn_cast<train::ConstantOp>(op);
+  return constant && isa<SplatElementsAttr>(constant.getValue());
+}
+
+/// The key of ops that are proven together: those that do the same to each
+/// element, by their linearity and whether there is a dim to divide.
+static std::vector<int64_t> classOfElementwise(const ShardingRule &rule) {
+  std::vector<int64_t> key = {llvm::any_of(
+      rule.factors, [](const Factor &factor) { return factor.size > 1; })};
+  for (Linearity each : rule.linearity)
+    key.push_back(int64_t(each));
   return key;
 }
 
@@ -438,15 +458,16 @@ static std::vector<int64_t> classOfSlice(train::SliceOp op,
 /// Ops of one name, attributes and element types differ by sizes alone.
 static std::vector<int64_t> classOf(Operation *op, const ShardingRule &rule) {
   auto slice = dyn_cast<train::SliceOp>(op);
+  const bool isOfOneNumber = isSplat(op);
   std::vector<int64_t> key = slice ? classOfSlice(slice, rule)
-                             : isa<ElementwiseOpInterface>(op)
-                                 ? classOfElementwise(op)
+                             : isOfOneNumber || isByElement(op, rule)
+                                 ? classOfElementwise(rule)
                                  : classOfRule(op, rule);
   auto add = [&](const void *pointer) {
     key.push_back(int64_t(reinterpret_cast<uintptr_t>(pointer)));
   };
   add(op->getName().getAsOpaquePointer());
-  if (!slice)
+  if (!slice && !isOfOneNumber)
     add(op->getAttrDictionary().getAsOpaquePointer());
   if (op->getNumRegions() > 0)
     add(op);
@@ -479,6 +500,10 @@ const RuleVerdict *RuleProver::prove(Operation *op, double mostOperations) {
   return known->second = &entry->second;
 }
 
+/// Operations of an op whose rule is wrong of few elements, of which twenty
+/// runs take a second.
+static constexpr double kMostInDoubt = 2e6;
+
 std::optional<RuleVerdict> RuleProver::proveOnFew(Operation *op,
                                                   const ShardingRule &rule,
                                                   double mostOperations) {
@@ -490,14 +515,18 @@ std::optional<RuleVerdict> RuleProver::proveOnFew(Operation *op,
   std::optional<RuleVerdict> verdict;
   if (small && countOperations(small) <= mostOperations)
     verdict = prove(small, cast<ShardableOpInterface>(small).getShardingRule());
-  // A rule that is wrong of few is tried on all, whatever that takes.
+  // Few elements may be too few: a rule that is wrong of them is tried on all.
   using Outcome = RuleVerdict::Outcome;
   if (verdict && verdict->outcome == Outcome::Holds)
     return verdict;
   const bool isWrong = verdict && verdict->outcome == Outcome::Wrong;
-  if (!isWrong && countOperations(op) > mostOperations)
-    return verdict;
-  return prove(op, rule);
+  const double most =
+      isWrong ? std::max(mostOperations, kMostInDoubt) : mostOperations;
+  if (countOperations(op) <= most)
+    return prove(op, rule);
+  if (isWrong)
+    verdict->outcome = Outcome::NotShown;
+  return verdict;
 }
 
 int64_t RuleProver::count(RuleVerdict::Outcome outcome) const {

@@ -38,7 +38,8 @@ public:
 
   /// Proves the op's own rule. Ops of one kind, attributes and rule are proven
   /// once for all sizes that factors run over, and for all images. Null where
-  /// it has more than `mostOperations` and few elements stand for none of them.
+  /// it has more than `mostOperations` and few elements stand for none of them;
+  /// not shown where they are wrong and all of them would take too long.
   const RuleVerdict *prove(mlir::Operation *op, double mostOperations);
 
   /// Proves any rule that fits the op. `limits`: for each operand of integers,
@@ -52,7 +53,8 @@ public:
 
 private:
   /// Proves the rule on few elements, where they stand for all, else on the
-  /// op's own; not shown where that takes more than `mostOperations`.
+  /// op's own: where these take more than `mostOperations`, it is not shown, or
+  /// where it is wrong of few, more than a second's.
   std::optional<RuleVerdict> proveOnFew(mlir::Operation *op,
                                         const ShardingRule &rule,
                                         double mostOperations);

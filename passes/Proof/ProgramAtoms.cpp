@@ -2,7 +2,7 @@
 #include "passes/Proof/ProgramAtoms.h"
 
 #include "dialects/Interfaces/OpInterfaces.h"
-#include "dialects/Train/ExpertOps.h"
+#include "dialects/Train/OwnRooms.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -89,9 +89,7 @@ void ProgramAtoms::visit(Operation *op) {
       .Case([&](GatherOp gather) { keepTable(gather); })
       .Case<ConvOp, MaxPoolOp, AveragePoolOp>(
           [&](auto op) { visitWindow(op, windowOfOp(op)); })
-      .Case([&](GroupedMatmulOp product) { // an attribute counts experts
-        atoms.keep(atomOf(product.getWeights(), 0));
-      })
+      .Case([&](GroupedMatmulOp product) { keepExperts(product); })
       .Case([&](ScatterAddOp scatter) {
         atoms.keep(atomOf(scatter.getInit(), scatter.getDim()));
       })
@@ -248,6 +246,14 @@ void ProgramAtoms::visitWindow(Operation *op, const Window &window) {
 void ProgramAtoms::keepTable(GatherOp op) {
   if (!findIndexInput(op))
     atoms.keep(atomOf(op.getTable(), op.getDim()));
+}
+
+/// An attribute counts experts; where others say how many rows find room, as
+/// few rows as small dims have would all find some.
+void ProgramAtoms::keepExperts(GroupedMatmulOp op) {
+  atoms.keep(atomOf(op.getWeights(), 0));
+  if (op->hasAttr(kRoomCapacityAttr))
+    atoms.keep(atomOf(op.getRows(), 0));
 }
 
 RankedTensorType ProgramAtoms::newTypeOf(Value value) {

@@ -2,6 +2,7 @@
 #ifndef ZC_PASSES_PROOF_PROGRAMATOMS_H
 #define ZC_PASSES_PROOF_PROGRAMATOMS_H
 
+#include "dialects/Train/ExpertOps.h"
 #include "dialects/Train/Ops/WindowSupport.h"
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -46,6 +47,7 @@ private:
   void tieEqualSizes(mlir::Operation *op);
   void tieNormDims(mlir::Operation *op);
   void keepTable(train::GatherOp op);
+  void keepExperts(train::GroupedMatmulOp op);
   void tieBlock(mlir::Value whole, mlir::Value part, int64_t dim);
   DimAtoms::Product productOf(mlir::Value value);
 

@@ -164,6 +164,15 @@ class Growth(Hostile):
             "<float[2147483648] b = {0.5, -1, 2}>\n"
             "{ s = NoSuchOperator (x, b)\n y = Relu (s) }"))
 
+    def test_a_version_that_onnx_does_not_have(self):
+        """Nobody has looked at how many inputs its operators have."""
+        path = self.folder / "m.onnxtext"
+        path.write_text('<ir_version: 8, opset_import: ["" : 0]>\n'
+                        "m (float[3] x) => (float[3] y)\n"
+                        "{ s = NoSuchOperator (x)\n i = Identity ()\n"
+                        " y = Relu (x) }")
+        self.refuse(["Relu", "version 0"], path)
+
     def many_constants(self):
         """24 tables of 16 million numbers and their squares, 6 GiB."""
         count, size = 24, 1 << 24

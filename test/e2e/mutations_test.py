@@ -120,7 +120,8 @@ func.func @step(%x: tensor<4xf32> {{train.input = "x"}}) -> (tensor<4xf32> {{tra
     def test_gpt(self):
         self.check_found(self.find_all("gpt", "--zero", "3"), 12,
                          "a collective over the wrong axis",
-                         "old weights are returned")
+                         "old weights are returned",
+                         "the saved activation of another layer is read")
 
     def test_llama(self):
         """Ulysses' exchanges between tokens and heads."""
@@ -254,6 +255,19 @@ func.func @step(%x: tensor<4xf32> {{train.input = "x"}}) -> (tensor<4xf32> {{tra
                  "an exchange is dropped", "a collective over the wrong axis")
         self.check_found(self.find_mutations(
             "experts", divided.read_text(), one, kinds=kinds), 16, *kinds)
+
+    def test_capacity(self):
+        """Ranks count the room at experts by other numbers than one rank."""
+        fixture = Fixture("experts/gpt_oss")
+        dims = ("--dim", f"{fixture.reference['symbolic_batch']}=4")
+        one = self.emit(fixture, "one", *dims, "--moe-capacity", "1")
+        for mesh, capacity, expected in (
+                ("dp=2", "1", "equal"), ("dp=2", "0.5", "differs"),
+                ("dp=2,ep=2", "0.5", "differs"), ("dp=2,ep=2", "2", "differs")):
+            with self.subTest(mesh=mesh, capacity=capacity):
+                divided = self.emit(fixture, "rooms", *dims, "--mesh", mesh,
+                                    "--moe-capacity", capacity)
+                self.assertEqual(self.compare(divided, one), expected)
 
     def test_averages_and_factors(self):
         """A first step multiplies these by 0; one in the midst of a training

@@ -234,6 +234,23 @@ def rooms_in_another_order(text):
             yield replaced(text, match, "1")
 
 
+SAVED = r"^    (%\d+) = train\.(add|attention|gelu|layer_norm|matmul|softmax) .* -> (\S+)( loc.*)?$"
+
+
+def saved_of_another_layer(text):
+    """The backward reads in place of what the forward has computed in a layer
+    what it has computed in one before it."""
+    for begin, end in programs(text):
+        loss = text.find("cross_entropy", begin, end)
+        before = {}
+        for match in re.compile(SAVED, re.M).finditer(text, begin, max(loss, begin)):
+            uses = [*re.compile(rf"{match[1]}\b").finditer(text, loss, end)]
+            earlier = before.get(match.group(2, 3))
+            if uses and earlier:
+                yield replaced(text, uses[-1], earlier)
+            before[match.group(2, 3)] = match[1]
+
+
 KINDS = {
     "a reduction is dropped": lambda text: dropped(text, "all_reduce"),
     "an exchange is dropped": lambda text: dropped(text, "all_to_all"),
@@ -253,4 +270,5 @@ KINDS = {
     "rows of experts go where those of another layer went":
         places_of_another_layer,
     "tokens get room at experts in another order": rooms_in_another_order,
+    "the saved activation of another layer is read": saved_of_another_layer,
 }

@@ -3,16 +3,20 @@
 
   verify.py [--rounds 3] [--bin build/bin] [CASE ...]
 
-Models without their weights (large_*.py here) on several ranks; by default all
-cases, else those whose names begin with one of the words given. It prints
-for each case the medians of the time until `zc compile` ends and of the
-processors' time, its own and the proving process's; their ratios, from two runs
-next to one another, which a machine that gets busier does not change; and the
-proof's result.
+Models without their weights (large_*.py here) and small ones (test/fixtures) on
+several ranks; by default all cases, else those whose names begin with one of the
+words given. It prints for each case the medians of the time until `zc compile`
+ends and of the processors' time (user's and the system's), its own and the
+proving process's; their ratios, from two runs next to one another, which a
+machine that gets busier does not change; the same ratio by one run, whose proof
+says how long it took a processor, so that others' work moves it least; and the
+proof's result. Rounds begin with either way by turns.
 """
 import argparse
+import json
 import os
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
@@ -20,6 +24,7 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
+FIXTURES = HERE.parents[1] / "test" / "fixtures"
 GPT2 = ("gpt", "--layers 12 --width 768 --heads 12")
 LLAMA = ("llama", "--layers 16 --width 2048 --heads 32 --key-heads 8 --inner "
                   "8192 --batch 16 --length 1024")
@@ -40,11 +45,15 @@ CASES = {
                            "--inner 3584 --batch 16 --length 256",
                            "--mesh dp=2,ep=2"),
     "GPT 7.5B, dp=2,tp=8, ZeRO-1": ("gpt", "", "--mesh dp=2,tp=8 --zero 1"),
+    **{f"fixture {name}, dp=2": (FIXTURES / name, "", "--mesh dp=2")
+       for name in ("mlp", "gpt", "llama", "bert", "vit", "resnet",
+                    "mobilenet")},
 }
 
 
 def measure(command):
-    """Seconds in all, and of processors; and what it said of the proof."""
+    """Seconds in all, and of processors; what it said of the proof; and how much
+    that made of the processors' time."""
     began = time.monotonic()
     process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True)
@@ -54,28 +63,47 @@ def measure(command):
         sys.exit(f"verify.py: {' '.join(map(str, command))}: {said}")
     proof = [line for line in said.splitlines() if "small dims" in line or
              "not verified that" in line]
-    return time.monotonic() - began, use.ru_utime + use.ru_stime, proof
+    took = re.search(r"the proof took (\S+) s of a processor", said)
+    used = use.ru_utime + use.ru_stime
+    return (time.monotonic() - began, used, proof,
+            used / (used - float(took[1])) if took else 1)
+
+
+def prepare(name, folder):
+    """The arguments of `zc compile` for a case, whose model may have to be
+    made."""
+    source, sizes, layout = CASES[name]
+    if isinstance(source, pathlib.Path):
+        reference = json.loads((source / "reference.json").read_text())
+        batch = (["--dim", f"{reference['symbolic_batch']}={reference['batch']}"]
+                 if reference["symbolic_batch"] else [])
+        return [source / "model.onnx", "--loss", reference["loss"], *batch,
+                *layout.split()]
+    model = folder / "model.onnx"
+    subprocess.run([sys.executable, HERE / f"large_{source}.py", model,
+                    *sizes.split()], check=True, stdout=subprocess.DEVNULL)
+    return [model, "--loss", "softmax-cross-entropy", "--init", "normal:0.02",
+            *layout.split()]
 
 
 def compare(name, options, folder):
     """A row of the table."""
-    script, sizes, layout = CASES[name]
-    model = folder / "model.onnx"
-    subprocess.run([sys.executable, HERE / f"large_{script}.py", model,
-                    *sizes.split()], check=True, stdout=subprocess.DEVNULL)
-    command = [options.bin / "zc", "compile", model, "--loss",
-               "softmax-cross-entropy", "--init", "normal:0.02", "-o",
-               folder / "out.zca", *layout.split()]
+    command = [options.bin / "zc", "compile", *prepare(name, folder), "-o",
+               folder / "out.zca"]
     pairs = []
-    for _ in range(options.rounds):
-        off = measure([*command, "--verify", "off"])
-        pairs.append((off, measure([*command, "--verify", "on"])))
+    for number in range(options.rounds):
+        ways = ("off", "on") if number % 2 == 0 else ("on", "off")
+        run = {way: measure([*command, "-v", "--verify", way])
+               for way in ways}
+        pairs.append((run["off"], run["on"]))
     columns = [name]
     for kind in (0, 1):
         columns += [f"{statistics.median(pair[way][kind] for pair in pairs):.2f}"
                     for way in (0, 1)]
         columns.append("{:.2f}".format(statistics.median(
             on[kind] / off[kind] for off, on in pairs)))
+    columns.append("{:.3f}".format(statistics.median(
+        on[3] for _, on in pairs)))
     shown = sum("not verified" not in "".join(on[2]) for _, on in pairs)
     return columns + [f"{shown} of {options.rounds}"]
 
@@ -88,7 +116,7 @@ def main():
                         default=HERE.parents[1] / "build" / "bin")
     options = parser.parse_args()
     header = ["model and layout", "off, s", "on, s", "ratio", "off, s of "
-              "processors", "on", "ratio", "proven"]
+              "processors", "on", "ratio", "ratio by one run", "proven"]
     print("| " + " | ".join(header) + " |\n" + "| --- " * len(header) + "|")
     for name in CASES:
         if options.case and not name.startswith(tuple(options.case)):

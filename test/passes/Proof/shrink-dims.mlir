@@ -85,3 +85,16 @@ func.func @forward(%x: tensor<8xf32> {train.input = "x", train.batch_dim = 0}) -
   %0 = train.reduce "sum" %x {dims = array<i64: 0>} : (tensor<8xf32>) -> tensor<f32>
   return %0 : tensor<f32>
 }
+
+// -----
+
+// Rows of experts shrink, but not where the file says how many find room.
+train.state @w "parameter" : tensor<2x20x6xf32>
+// CHECK-LABEL: func.func @forward
+func.func @forward(%w: tensor<2x20x6xf32> {train.state = @w}, %x: tensor<16x20xf32> {train.input = "x", train.batch_dim = 0}, %y: tensor<24x20xf32> {train.input = "y"}, %a: tensor<16xi64>, %b: tensor<24xi64>, %ids: tensor<2xi64>) -> (tensor<16x6xf32>, tensor<24x6xf32>) {
+  // CHECK: train.grouped_matmul {{.*}} : (tensor<4x[[D:[0-9]+]]xf32>, tensor<2x[[D]]x6xf32>
+  %0 = train.grouped_matmul %x, %w, %a, %ids {experts = 2 : i64} : (tensor<16x20xf32>, tensor<2x20x6xf32>, tensor<16xi64>, tensor<2xi64>) -> tensor<16x6xf32>
+  // CHECK: train.grouped_matmul {{.*}} : (tensor<24x[[D]]xf32>
+  %1 = train.grouped_matmul %y, %w, %b, %ids {experts = 2 : i64, train.room_groups = 2 : i64, train.room_capacity = 8 : i64} : (tensor<24x20xf32>, tensor<2x20x6xf32>, tensor<24xi64>, tensor<2xi64>) -> tensor<24x6xf32>
+  return %0, %1 : tensor<16x6xf32>, tensor<24x6xf32>
+}

@@ -1,0 +1,65 @@
+//===- PoolKernel.h - maxima of windows, interpreted in one piece -*- C++ -*-=//
+#ifndef ZC_COMPILER_INTERPRETER_POOLKERNEL_H
+#define ZC_COMPILER_INTERPRETER_POOLKERNEL_H
+
+#include "compiler/Interpreter/Machine.h"
+#include "dialects/Train/Ops/WindowSupport.h"
+
+#include <array>
+#include <optional>
+
+namespace zc::interpreter {
+
+/// Computes train.max_pool or its gradient as its linalg form does, whose loops
+/// around single places cost the interpreter twenty times as much as the
+/// elements.
+class PoolKernel {
+public:
+  using Shapes = llvm::ArrayRef<llvm::SmallVector<int64_t>>;
+
+  /// None of other ops, nor where sums are rounded. `operands` and `results`:
+  /// the shapes of the buffers.
+  static std::optional<PoolKernel> create(mlir::Operation *op, Shapes operands,
+                                          Shapes results, Precision precision);
+
+  /// `buffers`: of the operands, then of the result.
+  void run(llvm::ArrayRef<std::vector<Slot> *> buffers) const;
+
+private:
+  static constexpr int kDims =
+      3; // spatial ones; the first have 1 where there are fewer
+  using Sizes = std::array<int64_t, kDims>;
+
+  /// How a tensor is walked: by sample, by channel, by the spatial dims.
+  struct Walk {
+    int64_t sample = 0, channel = 0;
+    Sizes spatial = {0, 0, 0};
+  };
+
+  void setShapes(const train::Window &given, llvm::ArrayRef<int64_t> imageShape,
+                 llvm::ArrayRef<int64_t> pooledShape);
+
+  /// Calls `visit` with where an element of the window at a place lies in a
+  /// channel of the image, for those that lie on it, in their order.
+  template <typename Visit>
+  void forEachElement(const Sizes &place, Visit visit) const;
+
+  /// Calls `visit` with where each sample's channel begins in the image, each
+  /// place, and where its element of what is pooled lies.
+  template <typename Visit> void forEachPlace(Visit visit) const;
+
+  template <typename Number>
+  void takeMaxima(llvm::ArrayRef<std::vector<Slot> *> buffers) const;
+  template <typename Number>
+  void giveGradients(llvm::ArrayRef<std::vector<Slot> *> buffers) const;
+
+  bool isExact = false, isGradient = false;
+  int64_t samples = 0, channels = 0;
+  Sizes image = {1, 1, 1}, places = {1, 1, 1}, window = {1, 1, 1};
+  Sizes strides = {1, 1, 1}, dilations = {1, 1, 1}, pads = {0, 0, 0};
+  Walk ofImage, ofPooled;
+};
+
+} // namespace zc::interpreter
+
+#endif // ZC_COMPILER_INTERPRETER_POOLKERNEL_H
