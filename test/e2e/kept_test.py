@@ -177,23 +177,23 @@ class EightBits(Kept):
                 self.assertLess(np.median(off), self.TYPICAL)
 
     def test_peak(self):
-        """Below that of 16 bits, with what is kept without zeros, too."""
+        """Below that without; and with 16 bits for batch norms' inputs, which 8 do
+        not suit, below that of 16 bits, with what is kept without zeros, too."""
         fixture = Fixture("cnn")
-        for kinds in ("{}", "bits,sparse=0.6,{}"):
-            peaks = []
-            for name in ("fp16", "fp8"):
-                _, _, report = self.train_planned(
-                    fixture, "--compress-activations", kinds.format(name))
-                peaks.append(report["memory"]["peak"])
-            self.assertLess(peaks[1], peaks[0])
+        for more in ("", "bits,sparse=0.6,"):
+            none, fp16, fp8, both = (
+                self.train_planned(fixture, "--compress-activations", kinds)[2][
+                    "memory"]["peak"] for kinds in
+                ("none", more + "fp16", more + "fp8", more + "fp8,fp16"))
+            self.assertLess(fp8, none)
+            self.assertLess(both, min(fp16, fp8))
 
     def test_with_other_policies(self):
-        """Micro-batches; 16 bits, which are halved; ranks; a file."""
+        """Micro-batches; 16 bits, which are halved; ranks."""
         for options, run in {
                 (): (),
                 ("--accumulate", 2): (),
                 ("--precision", "bf16"): (),
-                ("--offload", "activations"): (),
                 ("--mesh", "dp=2", "--zero", 3, "--cpu-threads", 1):
                 ("--local-ranks", 2)}.items():
             with self.subTest(options=options):
@@ -201,11 +201,13 @@ class EightBits(Kept):
                 self.assertGreater(encoded, 0)
                 self.assertLess(after, before)
 
-    def test_recomputed(self):
+    def test_where_nothing_is_encoded(self):
         """What a layer's input is computed again from stays whole: norms and a
-        softmax come of it."""
-        (before, after), encoded = self.check("gpt", "--recompute", "layer")
-        self.assertEqual((encoded, after), (0, before))
+        softmax come of it. What lies in a file is not at the peak."""
+        for options in (("--recompute", "layer"),
+                        ("--offload", "activations")):
+            (before, after), encoded = self.check("gpt", *options)
+            self.assertEqual((encoded, after), (0, before), options)
 
     def test_losses(self):
         """A network trains as it does without: its loss falls as far within a
