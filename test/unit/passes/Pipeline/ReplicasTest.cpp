@@ -1,7 +1,7 @@
 // Roles dealt to stages against all ways to deal them, and VGG-16 on a cluster
 // with slow links.
-#include "passes/Pipeline/Partition.h"
 #include "passes/Pipeline/Replicas.h"
+#include "passes/Pipeline/Partition.h"
 
 #include <algorithm>
 #include <cmath>
@@ -214,10 +214,12 @@ TEST(Replicas, Vgg16HasReplicasOfItsConvolutions) {
   EXPECT_LT(found->seconds, straight);
 }
 
-/// Straight pipelines of uneven layers: as many layers each are slower than what
-/// costs say, by the stage that has most to do as well as by the step.
+/// Straight pipelines of uneven layers: as many layers each are slower than
+/// what costs say, by the stage that has most to do as well as by the step.
 TEST(Replicas, Vgg16IsCutBetterByCostThanByCount) {
   const Case vgg = makeVgg(32);
+  MemoryLimit anyRoom;
+  anyRoom.tensorBytes = vgg.costs.gradientBytes;
   auto slowest = [&](const std::vector<int64_t> &begins) {
     double most = 0;
     for (size_t stage = 0; stage < begins.size(); ++stage) {
@@ -232,7 +234,8 @@ TEST(Replicas, Vgg16IsCutBetterByCostThanByCount) {
   };
   for (int64_t stages : {2, 4, 8}) {
     SCOPED_TRACE(stages);
-    auto found = partition(vgg.segments, stages, vgg.microBatches);
+    anyRoom.inFlight.assign(stages, 1);
+    auto found = partition(vgg.segments, stages, vgg.microBatches, anyRoom);
     ASSERT_TRUE(found);
     std::vector<int64_t> even;
     for (int64_t stage = 0; stage < stages; ++stage)
