@@ -81,7 +81,7 @@ def EncodeKeptPass : Pass<"zc-encode-kept", "::mlir::ModuleOp"> {
       backward makes sums and products or asks where they are 0, above or below,
       also by what it computes again from them; numbers beyond 448 become 448
 
-    Of several that may keep a value the first does, and `fp8` comes before 16 bits.
+    The first of several that may keep a value does, and `fp8` comes before 16 bits.
     Where one op of the backward alone needs a decoded value, it comes before others
     that read the same gradient: the value has gone when these make theirs.
 

@@ -15,9 +15,9 @@ namespace zc {
 /// sign. No bound holds for others: a divisor or a logarithm of what is small,
 /// a power of e, a comparison with what is near.
 ///
-/// What is made of the value is off as well, and its readers are asked in turn,
-/// as far as ops run again or read no gradient. Of gradients more is not asked:
-/// whatever they become is linear in them.
+/// Results that are made of the value are off as well, and their readers are
+/// asked in turn, as far as ops run again or read no gradient. Gradients are
+/// not followed: whatever they become is linear in them.
 class RoundedReads {
 public:
   /// Ops may be changed afterwards, and others added, but none of the

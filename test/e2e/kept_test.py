@@ -202,8 +202,8 @@ class EightBits(Kept):
                 self.assertLess(after, before)
 
     def test_where_nothing_is_encoded(self):
-        """What a layer's input is computed again from stays whole: norms and a
-        softmax come of it. What lies in a file is not at the peak."""
+        """A layer's input stays whole where the layer runs again: norms and a
+        softmax come of it. A value that lies in a file is not at the peak."""
         for options in (("--recompute", "layer"),
                         ("--offload", "activations")):
             (before, after), encoded = self.check("gpt", *options)

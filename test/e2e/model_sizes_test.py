@@ -42,8 +42,8 @@ class Sizes(RequirementsTest):
 
     def test_five_networks_of_gist(self):
         """H-07, H-10, L-15, M-10: millions of parameters; what encodings alone
-        save, like with like. Of the peak beside the parameters, and of feature
-        maps and gradients, zc's against zc's own plans without encodings; Gist's
+        save, like with like. zc's are held against zc's own plans without, by the
+        peak beside the parameters and by feature maps and gradients; Gist's
         against the baseline that Gist had, which it leaves 1/1.8 of on average and
         1/2 at best. Where the first layers' images and their gradients are the
         peak, which are whole while they are computed, little is saved."""
