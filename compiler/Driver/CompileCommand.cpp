@@ -238,7 +238,8 @@ static void addKeptOptions(CLI::App &command, CompileOptions &options) {
           "with more ends); bf16 or fp16 (float32 in 16 bits, fp16 at most "
           "+-65504: losses of equal weights stay the same, gradients are "
           "rounded); fp8 (floats of 32 and 16 bits in 8: E4M3, at most +-448, "
-          "not what a softmax is computed from); or none")
+          "of which the backward makes sums and products or asks the sign; "
+          "with bf16 or fp16 besides, others have 16 bits); or none")
       ->check(checkEncodings)
       ->type_name("LIST");
   command.add_flag("--partition-activations", options.partitionActivations,

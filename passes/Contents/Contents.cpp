@@ -3,6 +3,7 @@
 
 #include "passes/Allocation/Passes.h"
 #include "passes/Codegen/Passes.h"
+#include "passes/Memory/KeptEncoder.h"
 #include "passes/Target/Target.h"
 
 #include "mlir/Conversion/Passes.h"
@@ -195,7 +196,8 @@ void addFused(OpPassManager &manager, const PassOptions &options) {
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   // A max pool keeps a byte for each maximum.
-  manager.addPass(createKeepPoolPlacesPass());
+  manager.addPass(createKeepPoolPlacesPass(
+      {options.encodings && roundsValues(options.encodings->encodings)}));
   // Products that the library does not have in 16 bits.
   manager.addPass(createWidenProductsPass());
   // Heads of two widths that a library wants equal get zeros.

@@ -33,6 +33,8 @@ bool isSignTest(Operation *op, Value image) {
 }
 
 struct KeepPoolPlaces : public impl::KeepPoolPlacesPassBase<KeepPoolPlaces> {
+  using KeepPoolPlacesPassBase::KeepPoolPlacesPassBase;
+
   void runOnOperation() override {
     for (auto program : getOperation().getOps<func::FuncOp>()) {
       if (program.isDeclaration())
@@ -40,7 +42,7 @@ struct KeepPoolPlaces : public impl::KeepPoolPlacesPassBase<KeepPoolPlaces> {
       forward = findForwardOps(program);
       for (auto pool : llvm::make_early_inc_range(program.getOps<MaxPoolOp>()))
         if (SmallVector<MaxPoolGradOp> grads = gradientsOf(pool);
-            !grads.empty() && isKeptForPools(pool.getInput()))
+            !grads.empty() && (always || isKeptForPools(pool.getInput())))
           keepPlaces(pool, grads);
     }
   }

@@ -89,7 +89,9 @@ def KeepPoolPlacesPass : Pass<"zc-keep-pool-places", "::mlir::ModuleOp"> {
     else but whether it is above 0, gives the places of its maxima too, and the
     gradient goes by these. Where the image is a ReLU's result, the slope of the
     ReLU is taken from the maxima: elsewhere no gradient arrives. The gradients
-    stay the same, bit for bit. (Gist's Binarize, Jain et al. 2018.)
+    stay the same, bit for bit. (Gist's Binarize, Jain et al. 2018.) With `always`
+    whatever else reads the image: what is to be kept in fewer digits has other
+    maxima, and more of them.
 
     ```mlir
     %p = train.max_pool %r {...}
@@ -105,6 +107,10 @@ def KeepPoolPlacesPass : Pass<"zc-keep-pool-places", "::mlir::ModuleOp"> {
     %x = train.max_pool_places_grad %places, %s {...}
     ```
   }];
+  let options = [
+    Option<"always", "always", "bool", "false",
+           "also where the backward reads the image for something else">
+  ];
   let statistics = [
     Statistic<"numKept", "num-kept", "Pools that keep places">
   ];

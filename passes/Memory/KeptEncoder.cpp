@@ -31,17 +31,15 @@ KeptEncoders createSparse(StringRef parameter) {
   return encoders;
 }
 
-// In the order in which they are tried: exact ones first.
+// In the order in which they are tried: exact ones first, then the fewest bits;
+// a value is rounded once, as no encoder takes what another has rounded.
 constexpr EncodingKind kKinds[] = {
     {"bits", "", withoutParameter<createSignEncoder, createBitEncoder>},
     {"sparse", "[=DENSITY]", createSparse},
+    {"fp8", "", withoutParameter<createFloat8Encoder>},
     {"bf16", "", withoutParameter<createBfloat16Encoder>},
     {"fp16", "", withoutParameter<createFloat16Encoder>},
-    {"fp8", "", withoutParameter<createFloat8Encoder>},
 };
-
-// A value is rounded once.
-constexpr StringRef kRounding[] = {"bf16", "fp16", "fp8"};
 
 std::string listKinds() {
   std::string names = "none";
@@ -69,16 +67,19 @@ std::optional<KeptEncoders> parseEncodings(StringRef list, std::string &error) {
     llvm::move(made, std::back_inserter(encoders));
     words.erase(word);
   }
-  bool isRoundedTwice = llvm::count_if(kRounding, [&](StringRef name) {
-                          return list.contains(name);
-                        }) > 1;
-  if (words.empty() && !isRoundedTwice)
+  const bool hasTwoOf16 = list.contains("bf16") && list.contains("fp16");
+  if (words.empty() && !hasTwoOf16)
     return encoders;
   error = words.empty()
-              ? "expected one of bf16, fp16 and fp8, found '" + list.str() + "'"
+              ? "expected one of bf16 and fp16, found '" + list.str() + "'"
               : "expected a list, separated by commas, of " + listKinds() +
                     ", found '" + list.str() + "'";
   return std::nullopt;
+}
+
+bool roundsValues(StringRef list) {
+  return llvm::any_of(ArrayRef<StringRef>{"bf16", "fp16", "fp8"},
+                      [&](StringRef name) { return list.contains(name); });
 }
 
 ValueRange

@@ -64,6 +64,9 @@ using KeptEncoders = std::vector<std::unique_ptr<KeptEncoder>>;
 std::optional<KeptEncoders> parseEncodings(llvm::StringRef list,
                                            std::string &error);
 
+/// Whether such a list has encodings of fewer digits.
+bool roundsValues(llvm::StringRef list);
+
 /// Keeps values of 32-bit floats in 16 bits; those that fp16 does not reach
 /// become its largest ones.
 std::unique_ptr<KeptEncoder> createBfloat16Encoder();
@@ -71,8 +74,8 @@ std::unique_ptr<KeptEncoder> createFloat16Encoder();
 
 /// Keeps values of 32- and 16-bit floats in 8 bits, E4M3, without a scale: a
 /// magnitude from 2^-6 to 448 is off by at most 2^-4 of itself, a lower one by
-/// at most 2^-9, a higher one becomes 448; none but 0 becomes 0. Not those that
-/// a power of e is computed from.
+/// at most 2^-9, a higher one becomes 448; none but 0 becomes 0. Only those of
+/// which the backward makes sums and products (RoundedReads.h).
 std::unique_ptr<KeptEncoder> createFloat8Encoder();
 
 /// Keeps of floats of which the backward only asks where they are above 0 that

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/Ops/OpSupport.h"
 #include "passes/Memory/KeptEncoder.h"
+#include "passes/Memory/RoundedReads.h"
 
 using namespace mlir;
 using namespace zc::train;
@@ -83,30 +84,21 @@ private:
   Format format;
 };
 
-/// Whether a region raises e to what it computes of its operand. An absolute
-/// error there is a relative one of the power: around 10 half of the last of 3
-/// digits makes a factor of e^0.5.
-bool isExponent(OpOperand *read) {
-  return read->getOwner()
-      ->walk([](Operation *op) {
-        return isa<AttentionGradOp, SoftmaxCrossEntropyGradOp, SoftmaxOp,
-                   ExpOp>(op)
-                   ? WalkResult::interrupt()
-                   : WalkResult::advance();
-      })
-      .wasInterrupted();
-}
-
-/// 8 bits suffice for factors; they halve what has 16 bits, too.
+/// 8 bits suffice for factors and terms; they halve what has 16 bits, too.
 class Float8 : public LowPrecision {
 public:
   Float8() : LowPrecision(kFloat8) {}
 
+  void prepare(func::FuncOp program) override { reads.emplace(program); }
+
   bool accepts(const KeptValue &kept) const override {
     Type element = kept.getType().getElementType();
     return (element.isF32() || element.isF16() || element.isBF16()) &&
-           llvm::none_of(kept.backward, isExponent);
+           reads->areBorne(kept.backward);
   }
+
+private:
+  std::optional<RoundedReads> reads; // of the program that was prepared
 };
 
 } // namespace

@@ -77,8 +77,13 @@ def EncodeKeptPass : Pass<"zc-encode-kept", "::mlir::ModuleOp"> {
       elements, 0.6 by default, and a run that needs more ends
     - `bf16`, `fp16`: float32 in 16 bits; numbers beyond fp16's range become its
       largest one
-    - `fp8`: floats of 32 and 16 bits as E4M3, without a scale, but those that a
-      power of e is computed from; numbers beyond 448 become 448
+    - `fp8`: floats of 32 and 16 bits as E4M3, without a scale, of which the
+      backward makes sums and products or asks where they are 0, above or below,
+      also by what it computes again from them; numbers beyond 448 become 448
+
+    The first of several that may keep a value does, and `fp8` comes before 16 bits.
+    Where one op of the backward alone needs a decoded value, it comes before others
+    that read the same gradient: the value has gone when these make theirs.
 
     `partition` names an axis of the mesh: if all its ranks compute a value, each
     keeps a part, and they gather it for the backward. Small values stay as they

@@ -159,6 +159,19 @@ class Pages(ZcTest):
                           sections["How tensors are divided"])
             self.assertIn("At the peak", sections[f"Memory of role {role}"])
 
+    def test_page_for_a_lecture(self):
+        """The guide's artifact: every kind of picture is on its one page."""
+        artifact = self.compile(Fixture("gpt"), "adamw", "--mesh",
+                                "pp=2,dp=2,tp=2", "--zero", 1, "--accumulate",
+                                2, "--verify", "off", name="lecture.zca")
+        text, sections = self.page_of(artifact)
+        for name in ("Order of a step: 1f1b", "How tensors are divided",
+                     "Memory of role 0", "Memory of role 1"):
+            self.assertIn("<rect ", sections[name], name)
+        for name in ("Copies", "Communication of a step"):
+            self.assertTrue(any(name in each for each in sections), name)
+        self.assertIn("How long activations live", text)
+
     def test_page_of_several(self):
         """One model alone has no curve by layers."""
         path = self.folder / "page.html"

@@ -141,13 +141,23 @@ class Formulas(ZcTest):
         found = self.json("--collectives", "--cluster", "h100-dgx")
         found = found["collectives"]
         growth = {each["algorithm"]: each for each in found["growth"]}
-        for name, rounds, peak in (("parameter server", 0, 1),
-                                   ("sequential", 1, 1), ("ring", 1, 0),
-                                   ("parallel", 0, 1)):
-            self.assertEqual(round(growth[name]["rounds"]), rounds, name)
-            self.assertEqual(round(growth[name]["peak_node_bytes"]), peak,
-                             name)
-        self.assertEqual(round(growth["parallel"]["total_bytes"]), 2)
+        # Totals of all rounds: the sequential one has N of N bytes each.
+        for name, rounds, peak, total in (
+                ("parameter server", 0, 1, 1), ("sequential", 1, 1, 2),
+                ("ring", 1, 0, 1), ("parallel", 0, 1, 2)):
+            for key, expected in (("rounds", rounds),
+                                  ("peak_node_bytes", peak),
+                                  ("total_bytes", total)):
+                self.assertEqual(round(growth[name][key]), expected,
+                                 (name, key))
+        # log N rounds, in each of which all N send what they have.
+        for n in (2, 4, 8, 16, 32, 64):
+            row, = (row for row in found["rows"] if row["ranks"] == n and
+                    row["algorithm"] == "recursive doubling")
+            self.assertEqual(row["peak_node_bytes"],
+                             row["rounds"] * row["bytes"])
+            self.assertEqual(row["total_bytes"],
+                             n * row["rounds"] * row["bytes"])
         rows = {(row["algorithm"], row["ranks"]): row
                 for row in found["rows"]}
         for n in (2, 4, 8, 16, 32, 64):

@@ -97,6 +97,17 @@ class Divisions(RequirementsTest):
         for sent in found["per_rank"]:
             self.assertAlmostEqual(sent, found["sent_bytes"], delta=32)
 
+    def test_zero_is_even(self):
+        """A-10: with ZeRO-3 each of n ranks has an nth of all states, so that the
+        largest is the mean but for some padding."""
+        ranks = 4
+        whole, part = (self.inspect(
+            self.write_large(**SMALL), "--mesh", f"dp={ranks}", "--zero", zero,
+            "--clip-norm", 1)["memory"] for zero in (0, 3))
+        for name in STATES:
+            self.assertAlmostEqual(ranks * part[name] / whole[name], 1,
+                                   delta=0.005)
+
 
 class Steps(RequirementsTest):
 
@@ -299,9 +310,10 @@ class Bytes(RequirementsTest):
         self.assertLess(growth["in_place"], growth["apart"])
 
     def test_partitioned_activations(self):
-        """C-25: a rank of 16 keeps 1/16 of a layer's saved activations: 62
-        layers of 32 samples, 1024 tokens and 8192 values of 16 bits keep 33 GB,
-        or 2. The bytes sent grow by a gather a layer."""
+        """C-25: a rank of 16 keeps 1/16 of a layer's saved activations. The paper's
+        100 billion parameters, 125 layers of 8192 values, so keep 33 billion
+        numbers for 32 samples of 1024 tokens, or 2; it calls them GB, which are
+        twice that in 16 bits. The bytes sent grow by a gather a layer."""
         ranks, sizes = 16, dict(SMALL, width=256, heads=16, length=64)
         kept, sent = {}, {}
         for options in ((), ("--partition-activations",)):
@@ -317,17 +329,18 @@ class Bytes(RequirementsTest):
         whole, part = kept.values()
         self.assertAlmostEqual(whole / layer, 1, delta=0.01)
         self.assertAlmostEqual(part / layer, 1 / ranks, delta=0.01)
-        paper = 62 * 2 * 32 * 1024 * 8192 / 1e9
-        self.assertAlmostEqual(paper, 33, delta=0.5)
-        self.assertAlmostEqual(paper * part / whole, 2, delta=0.5)
+        numbers = 125 * 32 * 1024 * 8192 / 1e9
+        self.assertAlmostEqual(numbers * whole / layer, 33, delta=0.7)
+        self.assertAlmostEqual(numbers * part / layer, 2, delta=0.5)
         before, after = sent.values()
         self.assertAlmostEqual((after - before) / layer * ranks / (ranks - 1),
                                1, delta=0.05)
-        self.assertLess(after / before, 1.11)
         # Six all-reduces a layer, forward, again and backward, are the paper's:
-        # less than a tenth of them. Here fewer are sent again.
+        # less than a tenth of them, as it says. Here five are sent, so that a
+        # gather is a tenth, and all is less than the paper's without.
         paper = 6 * 2 * layer * (ranks - 1) / ranks
         self.assertLess((after - before) / paper, 0.1)
+        self.assertAlmostEqual((after - before) / before, 0.1, delta=0.005)
         self.assertLess(after, paper)
 
 

@@ -5,11 +5,12 @@ without `--compress-activations`: plans of a step of 64 images, nothing runs.
   gist.py [--zc BUILD/bin/zc] [--batch 64] [--nets alexnet nin ...]
 
 Lossless: one bit where the backward reads a sign, half of the room for what a
-ReLU makes for a convolution. Lossy: the rest in 16 or 8 bits besides; or all in 8 bits. A first
-table has by how much the peak falls, beside the parameters, against zc's own plans
-without encodings; a second one feature maps and their gradients at most, which is
-what Gist counts, against the baseline that Gist had, and what its own encodings
-make of that (gist_baseline.py).
+ReLU makes for a convolution. Lossy: the rest in 16 or 8 bits besides, or all of
+them. A first table has by how much the peak falls, beside the parameters, against
+zc's own plans without encodings. Gist counts feature maps and their gradients, at
+most of a step: of these a second table has what encodings alone save, zc's against
+zc's plans without and Gist's against the baseline that Gist had
+(gist_baseline.py); a third one all against that baseline.
 """
 import argparse
 import json
@@ -28,7 +29,8 @@ SIZES = {"alexnet": 224, "nin": 224, "overfeat": 231, "vgg16": 224,
 DENSITY = 0.5
 KINDS = {"plain": "none", "lossless": f"bits,sparse={DENSITY}",
          "fp16": f"bits,sparse={DENSITY},fp16",
-         "fp8": f"bits,sparse={DENSITY},fp8", "fp8, no sparse": "bits,fp8"}
+         "fp8": f"bits,sparse={DENSITY},fp8",
+         "fp16, no sparse": "bits,fp16", "fp8, no sparse": "bits,fp8"}
 DIGITS = {"lossless": 4, "fp16": 2, "fp8": 1}  # bytes of a stashed number
 
 
@@ -57,18 +59,22 @@ def measure(zc, net, batch, folder):
 
 
 def table(title, rows):
-    """`rows`: (net, bytes before, bytes after by kind)."""
+    """`rows`: (net, bytes for people, ratios by kind)."""
     kinds = list(rows[0][2])
     print(f"| {title} | {' | '.join(kinds)} |")
     print("| --- " * (2 + len(kinds)) + "|")
-    ratios = {kind: [before / after[kind] for _, before, after in rows]
-              for kind in kinds}
-    for number, (net, before, _) in enumerate(rows):
-        cells = " | ".join(f"{ratios[kind][number]:.2f}" for kind in kinds)
-        print(f"| {net} | {before / 1e6:.0f} | {cells} |")
-    means = " | ".join(f"{statistics.mean(ratios[kind]):.2f}"
-                       for kind in kinds)
-    print(f"| mean | | {means} |\n")
+    for net, size, ratios in rows:
+        cells = " | ".join(f"{ratios[kind]:.2f}" for kind in kinds)
+        print(f"| {net} | {size / 1e6:.0f} | {cells} |")
+    for name, of in (("mean", statistics.mean), ("most", max)):
+        cells = " | ".join(f"{of([row[2][kind] for row in rows]):.2f}"
+                           for kind in kinds)
+        print(f"| {name} | | {cells} |")
+    print()
+
+
+def over(before, after):
+    return {kind: before / each for kind, each in after.items()}
 
 
 def main():
@@ -82,18 +88,24 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         found = {net: measure(options.zc, net, options.batch,
                               pathlib.Path(folder)) for net in options.nets}
-    peaks = {net: {kind: memory["peak"] - memory["parameters"]
-                   for kind, memory in planned.items()}
-             for net, (planned, _, _) in found.items()}
-    table("net | zc without encodings, MB", [
-        (net, each["plain"], {kind: bytes_ for kind, bytes_ in each.items()
-                              if kind != "plain"})
-        for net, each in peaks.items()])
-    table("net | Gist's baseline, MB", [
-        (net, baseline, {**{f"Gist, {kind}": theirs[kind] for kind in DIGITS},
-                         **{f"zc, {kind}": memory["activations"]
-                            for kind, memory in planned.items()}})
-        for net, (planned, baseline, theirs) in found.items()])
+    peaks, alone, against = [], [], []
+    for net, (planned, baseline, theirs) in found.items():
+        theirs = {f"Gist, {kind}": each for kind, each in theirs.items()}
+        encoded = {f"zc, {kind}": memory for kind, memory in planned.items()
+                   if kind != "plain"}
+        plain = planned["plain"]
+        before = plain["peak"] - plain["parameters"]
+        peaks.append((net, before, over(
+            before, {kind: each["peak"] - each["parameters"]
+                     for kind, each in encoded.items()})))
+        maps = {kind: each["activations"] for kind, each in encoded.items()}
+        alone.append((net, plain["activations"], {
+            **over(baseline, theirs), **over(plain["activations"], maps)}))
+        against.append((net, baseline, over(baseline, {
+            **theirs, "zc, none": plain["activations"], **maps})))
+    table("net | peak without encodings, MB", peaks)
+    table("net | zc's maps and gradients without, MB", alone)
+    table("net | Gist's baseline, MB", against)
 
 
 if __name__ == "__main__":

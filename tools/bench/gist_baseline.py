@@ -18,7 +18,6 @@ FLOAT = 4  # bytes
 VIEWS = {"Flatten", "Reshape"}
 READS_INPUT = {"Conv", "Gemm", "MatMul", "MaxPool"}
 READS_OUTPUT = {"Relu", "MaxPool"}
-LARGEST = 1 << 60
 
 
 class Net:
@@ -89,26 +88,35 @@ def encoded(net, density, digits):
         if not readers:
             yield FLOAT * elements, number, last - number
             continue
-        yield FLOAT * elements, number, max(readers)
         reader = net.only_reader(output)
         if kind == "MaxPool":
             yield elements / 2, number, last - number
         if kind == "Relu" and reader == "MaxPool":
+            yield FLOAT * elements, number, max(readers)
             yield elements / 8, number, last - number
             continue
         backward = [last - each for each in readers
                     if net.layers[each][0] in READS_INPUT - {"MaxPool"}]
         if kind == "Relu":
             backward.append(last - number)
+        kept = stashed(elements, density, digits,
+                       kind == "Relu" and reader == "Conv")
         if not backward:
-            continue
-        kept = digits * elements
-        if kind == "Relu" and reader == "Conv":
-            kept = min(kept if digits < FLOAT else LARGEST,
-                       density * (digits + 1) * elements, FLOAT * elements)
-        yield kept, max(readers), max(backward)
-        if kept < FLOAT * elements:  # and back again
-            yield FLOAT * elements, min(backward), max(backward)
+            yield FLOAT * elements, number, max(readers)
+        elif kept == FLOAT * elements:  # it stays where it is
+            yield FLOAT * elements, number, max(backward)
+        else:
+            yield FLOAT * elements, number, max(readers)
+            yield kept, max(readers), max(backward)
+            yield FLOAT * elements, min(backward), max(backward)  # and back
+
+
+def stashed(elements, density, digits, is_sparse):
+    """The bytes of a map for the backward: as it is, without its zeros where
+    that is less."""
+    whole_map = digits * elements
+    return (min(whole_map, density * (digits + 1) * elements) if is_sparse
+            else whole_map)
 
 
 def footprint(tensors):

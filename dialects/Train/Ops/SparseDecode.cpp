@@ -11,7 +11,9 @@ LogicalResult SparseDecodeOp::verify() {
 }
 
 ShardingRule SparseDecodeOp::getShardingRule() {
-  return ShardingRule::whole(*this);
+  ShardingRule rule = ShardingRule::whole(*this);
+  rule.linearity[2] = Linearity::Separate; // its elements elsewhere, and zeros
+  return rule;
 }
 
 double SparseDecodeOp::getFlops() {

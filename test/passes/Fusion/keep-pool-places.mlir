@@ -1,4 +1,5 @@
 // RUN: zc-opt %s --zc-keep-pool-places --split-input-file | FileCheck %s
+// RUN: zc-opt %s --zc-keep-pool-places=always --split-input-file | FileCheck %s --check-prefix=ALWAYS
 
 // Tests that a pool keeps the places of its maxima, that the ReLU in front of it
 // has its slope from them, and that nothing of the backward reads the image.
@@ -50,7 +51,14 @@ func.func @step(%x: tensor<2x6x6x3xf32>) -> (tensor<f32> {train.metric = "loss"}
 // -----
 
 // Tests that an image that the backward reads otherwise is kept instead, and that
-// a pool without a gradient stays as it is.
+// a pool without a gradient stays as it is; or that both are kept, if that is
+// asked for.
+// ALWAYS: train.max_pool_places_grad
+// ALWAYS: train.max_pool_places_grad
+// ALWAYS: train.max_pool_places_grad
+// ALWAYS: train.mul
+// ALWAYS-LABEL: func.func @eval
+// ALWAYS-NOT: places
 // CHECK-LABEL: func.func @step
 // CHECK-NOT: places
 // CHECK: train.max_pool_grad

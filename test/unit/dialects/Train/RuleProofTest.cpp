@@ -24,9 +24,10 @@ namespace {
 
 /// Linear, though their rules do not say so; of numbers, none is NaN.
 const std::set<std::string> kLinear = {
-    "train.dropout_training 0", "train.gelu_grad 1",  "train.is_nan 0",
-    "train.mish_grad 1",        "train.swish_grad 1", "train.sparse_decode 2",
-    "train.attention_grad 5",   "train.convert 0",    "train.scatter_reduce 0"};
+    "train.dropout_training 0", "train.gelu_grad 1",
+    "train.is_nan 0",           "train.mish_grad 1",
+    "train.swish_grad 1",       "train.attention_grad 5",
+    "train.convert 0",          "train.scatter_reduce 0"};
 
 /// Dims of operands that are whole, but need not be: features of attention's
 /// values, depth where a filter has one place. Operand, dim, rank.

@@ -1,6 +1,7 @@
 // Roles dealt to stages against all ways to deal them, and VGG-16 on a cluster
 // with slow links.
 #include "passes/Pipeline/Replicas.h"
+#include "passes/Pipeline/Partition.h"
 
 #include <algorithm>
 #include <cmath>
@@ -211,6 +212,41 @@ TEST(Replicas, Vgg16HasReplicasOfItsConvolutions) {
   RecordProperty("straight_ms", int(1e3 * straight));
   EXPECT_LT(found->seconds, parallel);
   EXPECT_LT(found->seconds, straight);
+}
+
+/// Straight pipelines of uneven layers: as many layers each are slower than
+/// what costs say, by the stage that has most to do as well as by the step.
+TEST(Replicas, Vgg16IsCutBetterByCostThanByCount) {
+  const Case vgg = makeVgg(32);
+  MemoryLimit anyRoom;
+  anyRoom.tensorBytes = vgg.costs.gradientBytes;
+  auto slowest = [&](const std::vector<int64_t> &begins) {
+    double most = 0;
+    for (size_t stage = 0; stage < begins.size(); ++stage) {
+      const size_t end =
+          stage + 1 < begins.size() ? begins[stage + 1] : vgg.segments.size();
+      double own = 0;
+      for (size_t i = begins[stage]; i < end; ++i)
+        own += vgg.segments[i].seconds;
+      most = std::max({most, own, vgg.segments[begins[stage]].cutSeconds});
+    }
+    return most;
+  };
+  for (int64_t stages : {2, 4, 8}) {
+    SCOPED_TRACE(stages);
+    anyRoom.inFlight.assign(stages, 1);
+    auto found = partition(vgg.segments, stages, vgg.microBatches, anyRoom);
+    ASSERT_TRUE(found);
+    std::vector<int64_t> even;
+    for (int64_t stage = 0; stage < stages; ++stage)
+      even.push_back(stage * 16 / stages);
+    auto step = [&](const std::vector<int64_t> &begins) {
+      return estimateReplicated(vgg.segments, vgg.microBatches, vgg.costs,
+                                begins, std::vector<int64_t>(stages, 1));
+    };
+    EXPECT_LT(slowest(found->begins), 0.95 * slowest(even));
+    EXPECT_LT(step(found->begins), 0.95 * step(even));
+  }
 }
 
 } // namespace
