@@ -8,6 +8,7 @@
 
 #include "dialects/Onnx/Location.h"
 #include "dialects/Train/Ops/OpSupport.h"
+#include "dialects/Train/RolePrograms.h"
 #include "llvm/Support/JSON.h"
 #include <cstring>
 #include <vector>
@@ -163,6 +164,9 @@ Value States::get(onnx::InitializerOp initializer) {
   return value;
 }
 
+/// Of the parts of a program while it is cut (passes/Pipeline/CutProgram.cpp).
+static constexpr llvm::StringLiteral kPartPrefix = "part";
+
 // States are tensors of safetensors files under their names.
 static LogicalResult checkName(onnx::InitializerOp initializer) {
   StringRef name = initializer.getName();
@@ -179,10 +183,12 @@ static LogicalResult checkName(onnx::InitializerOp initializer) {
   auto [base, number] = name.rsplit('.');
   unsigned chunk;
   isProgram |=
-      name == "weight_gradients" ||
+      name == train::kWeightsProgram ||
       (!number.getAsInteger(10, chunk) &&
        llvm::is_contained(
-           {"forward", "backward", "weight_gradients", "eval", "part"}, base));
+           {train::kForwardProgram, train::kBackwardProgram,
+            train::kWeightsProgram, train::kEvalProgram, kPartPrefix},
+           base));
   if (isProgram || name.starts_with("zc."))
     return emitError(initializer.getLoc())
            << "has a name that zc keeps for its programs, '" << name

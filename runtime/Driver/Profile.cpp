@@ -2,6 +2,7 @@
 #include "runtime/Base/Status.h"
 #include "runtime/Plan/InstructionKind.h"
 #include "runtime/Plan/LibraryCalls.h"
+#include "runtime/Plan/ProgramNames.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -34,7 +35,7 @@ void Profile::ran(const plan::Program &program,
                   const plan::Instruction &instruction, Clock::time_point begin,
                   Clock::time_point end) {
   double seconds = std::chrono::duration<double>(end - begin).count();
-  const bool evaluates = program.name().rfind("eval", 0) == 0;
+  const bool evaluates = ProgramName::parse(program.name()).base == programs::kEval;
   std::string name =
       std::string(kindOf(instruction)) + " " + operatorsOf(instruction);
   bool isFiltered = false;
