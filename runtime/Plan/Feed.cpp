@@ -12,8 +12,7 @@ const plan::Program *programFedAhead(const plan::Manifest &manifest,
   if (runsOnHost(manifest.target()))
     return nullptr;
   for (const plan::Program &program : role.programs())
-    if (program.name() == programs::kStep ||
-        program.name() == programs::kMicro)
+    if (program.name() == programs::kStep || program.name() == programs::kMicro)
       return &program;
   return nullptr;
 }

@@ -178,8 +178,8 @@ Status verifyPrograms(const plan::Role &role, const Mesh &mesh) {
                programs::kInit, "'");
   bool copies = std::any_of(role.states().begin(), role.states().end(), isCopy);
   if (copies && !names.count(programs::kCopy))
-    return bad("parameters have copies and there is no program '", programs::kCopy,
-               "'");
+    return bad("parameters have copies and there is no program '",
+               programs::kCopy, "'");
   return Status();
 }
 

@@ -16,7 +16,6 @@
 namespace zc {
 namespace {
 
-
 template <typename... Parts> Status bad(const Parts &...parts) {
   return makeError(StatusCode::InvalidArgument, parts...);
 }
@@ -111,7 +110,8 @@ Status CallPlan::addWork(const PipelineSchedule &schedule,
   if (work.work == Work::Forward)
     return add(kForwardPart, programs::kForward, work.microBatch, chunk);
   if (work.work == Work::Backward)
-    ZC_RETURN_IF_ERROR(add(backward, programs::kBackward, work.microBatch, chunk));
+    ZC_RETURN_IF_ERROR(
+        add(backward, programs::kBackward, work.microBatch, chunk));
   if (splits && (work.work == Work::Weights || !schedule.splitsWeights))
     return add(kWeightsPart, programs::kWeights, work.microBatch, chunk);
   return Status();

@@ -11,17 +11,16 @@ uint32_t partsOf(const std::string &base, bool splitsWeights) {
   const struct {
     const char *base;
     uint32_t parts;
-  } kinds[] = {
-      {programs::kForward, kForwardPart},
-      {programs::kBackward,
-       splitsWeights ? kBackwardPart : kBackwardPart | kWeightsPart},
-      {programs::kWeights, kWeightsPart},
-      {programs::kMicro, kMicroParts},
-      {programs::kStep, kStepParts},
-      {programs::kApply, kApplyPart},
-      {programs::kCompressedApply, kLateApplyPart},
-      {programs::kEval, kEvalPart},
-      {programs::kGather, kGatherPart}};
+  } kinds[] = {{programs::kForward, kForwardPart},
+               {programs::kBackward,
+                splitsWeights ? kBackwardPart : kBackwardPart | kWeightsPart},
+               {programs::kWeights, kWeightsPart},
+               {programs::kMicro, kMicroParts},
+               {programs::kStep, kStepParts},
+               {programs::kApply, kApplyPart},
+               {programs::kCompressedApply, kLateApplyPart},
+               {programs::kEval, kEvalPart},
+               {programs::kGather, kGatherPart}};
   for (const auto &kind : kinds)
     if (base == kind.base)
       return kind.parts;
@@ -29,12 +28,12 @@ uint32_t partsOf(const std::string &base, bool splitsWeights) {
 }
 
 bool hasWeights(const plan::Role &role, uint32_t chunk) {
-  return std::any_of(role.programs().begin(), role.programs().end(),
-                     [&](const plan::Program &program) {
-                       const ProgramName name = ProgramName::parse(program.name());
-                       return name.base == programs::kWeights &&
-                              name.chunk == chunk;
-                     });
+  return std::any_of(
+      role.programs().begin(), role.programs().end(),
+      [&](const plan::Program &program) {
+        const ProgramName name = ProgramName::parse(program.name());
+        return name.base == programs::kWeights && name.chunk == chunk;
+      });
 }
 
 void insert(std::vector<uint32_t> &sorted, uint32_t value) {
