@@ -418,11 +418,11 @@ Status Executor::prepareCallsAgain() {
   return Status();
 }
 
-std::map<const plan::Instruction *, std::string> Executor::ways() const {
-  std::map<const plan::Instruction *, std::string> all;
+std::map<const plan::Instruction *, TakenWay> Executor::ways() const {
+  std::map<const plan::Instruction *, TakenWay> all;
   for (const Prepared &each : prepared)
     for (const Step &step : each.steps)
-      if (step.executable && !step.executable->way().empty())
+      if (step.executable && !step.executable->way().words.empty())
         all[step.instruction] = step.executable->way();
   return all;
 }
