@@ -31,6 +31,17 @@ static uint64_t boundWorkspace(const DeviceKind &device, Operation *op,
                        : kind.cudaWorkspace(described->call);
 }
 
+static SmallVector<JoinedCall> listJoinedCalls(const DeviceKind &device) {
+  SmallVector<JoinedCall> joined;
+  for (const kernels::CallKind &kind : kernels::getCallKinds()) {
+    const StringRef library =
+        device.isHost ? kind.cpuLibrary : kind.cudaLibrary;
+    if (!library.empty())
+      joined.push_back({kind.name, library});
+  }
+  return joined;
+}
+
 static std::optional<CollectiveWay> findWay(StringRef name) {
   for (CollectiveWay way :
        {CollectiveWay::Ring, CollectiveWay::Tree, CollectiveWay::Doubling,
@@ -71,5 +82,5 @@ static double timeCollective(sched::MachineAttr machine, Operation *op,
 }
 
 TargetServices zc::makeTargetServices() {
-  return {boundWorkspace, timeCollective};
+  return {boundWorkspace, timeCollective, listJoinedCalls};
 }

@@ -31,7 +31,9 @@ struct AnnotateTarget : public impl::AnnotateTargetPassBase<AnnotateTarget> {
         StringRef(libraries), *described);
     if (!target)
       return signalPassFailure();
-    if (auto parsed = Libraries::parse(libraries, device); !parsed) {
+    auto parsed = Libraries::parse(
+        libraries, device, listLibraries(device, getServices(&getContext())));
+    if (!parsed) {
       complain() << llvm::toString(parsed.takeError());
       return signalPassFailure();
     }
