@@ -37,6 +37,13 @@ using namespace zc::train;
 namespace zc {
 namespace {
 
+/// On a train.fused that a library computes, a dictionary: its body is a batch
+/// norm in training, perhaps the sum with another image (the unit `addend`),
+/// and ReLU, of (image, scale, bias[, addend]) to (image, mean, inverse
+/// deviation); or the gradients of the two without an addend, of (image, scale,
+/// bias, mean, inverse deviation, gradient).
+constexpr llvm::StringLiteral kNormAttr = "train.norm";
+
 /// Whether cuDNN normalises such images: channels last, in 16 bits.
 bool isDnnNorm(Operation *op) {
   constexpr int64_t kChannelStep = 8;
