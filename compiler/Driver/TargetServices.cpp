@@ -42,15 +42,6 @@ static SmallVector<JoinedCall> listJoinedCalls(const DeviceKind &device) {
   return joined;
 }
 
-static std::optional<CollectiveWay> findWay(StringRef name) {
-  for (CollectiveWay way :
-       {CollectiveWay::Ring, CollectiveWay::Tree, CollectiveWay::Doubling,
-        CollectiveWay::Rabenseifner, CollectiveWay::Hierarchical})
-    if (name == nameOf(way))
-      return way;
-  return std::nullopt;
-}
-
 /// The links of a machine, as the simulator has them.
 static Cluster linksOf(sched::MachineAttr machine) {
   Cluster cluster;
@@ -60,10 +51,7 @@ static Cluster linksOf(sched::MachineAttr machine) {
                               link.getSeconds().getValueAsDouble()});
   cluster.ways.clear();
   for (StringRef name : machine.getWays().getAsValueRange<StringAttr>())
-    if (std::optional<CollectiveWay> way = findWay(name))
-      cluster.ways.push_back(*way);
-  if (cluster.ways.empty())
-    cluster.ways.push_back(CollectiveWay::Ring);
+    cluster.ways.push_back(*findWay(std::string_view(name))); // #sched.machine is verified
   return cluster;
 }
 
