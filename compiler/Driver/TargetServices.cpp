@@ -51,7 +51,8 @@ static Cluster linksOf(sched::MachineAttr machine) {
                               link.getSeconds().getValueAsDouble()});
   cluster.ways.clear();
   for (StringRef name : machine.getWays().getAsValueRange<StringAttr>())
-    cluster.ways.push_back(*findWay(std::string_view(name))); // #sched.machine is verified
+    cluster.ways.push_back(
+        *findWay(std::string_view(name))); // #sched.machine is verified
   return cluster;
 }
 

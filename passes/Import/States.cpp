@@ -182,13 +182,12 @@ static LogicalResult checkName(onnx::InitializerOp initializer) {
   // A role with several stages has programs such as "forward.0".
   auto [base, number] = name.rsplit('.');
   unsigned chunk;
-  isProgram |=
-      name == train::kWeightsProgram ||
-      (!number.getAsInteger(10, chunk) &&
-       llvm::is_contained(
-           {train::kForwardProgram, train::kBackwardProgram,
-            train::kWeightsProgram, train::kEvalProgram, kPartPrefix},
-           base));
+  isProgram |= name == train::kWeightsProgram ||
+               (!number.getAsInteger(10, chunk) &&
+                llvm::is_contained(
+                    {train::kForwardProgram, train::kBackwardProgram,
+                     train::kWeightsProgram, train::kEvalProgram, kPartPrefix},
+                    base));
   if (isProgram || name.starts_with("zc."))
     return emitError(initializer.getLoc())
            << "has a name that zc keeps for its programs, '" << name
