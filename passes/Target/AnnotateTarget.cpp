@@ -4,6 +4,7 @@
 
 #include "dialects/Sched/TargetAttr.h"
 #include "mlir/AsmParser/AsmParser.h"
+#include "passes/Target/Target.h"
 
 using namespace mlir;
 
