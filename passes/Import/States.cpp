@@ -164,7 +164,8 @@ Value States::get(onnx::InitializerOp initializer) {
   return value;
 }
 
-/// Of the parts of a program while it is cut (passes/Pipeline/CutProgram.cpp).
+/// Names of a program's parts begin so while it is cut
+/// (passes/Pipeline/CutProgram.cpp).
 static constexpr llvm::StringLiteral kPartPrefix = "part";
 
 // States are tensors of safetensors files under their names.

@@ -35,7 +35,7 @@ bool isUpdateScalar(const plan::Buffer &buffer) {
          startsWith(buffer.name(), kSettingPrefix);
 }
 
-/// Of a program's first instructions.
+/// The phase of a program's first instructions.
 StepPhase phaseOf(const std::string &base) {
   if (base == programs::kApply || base == programs::kCompressedApply)
     return StepPhase::Optimizer;
