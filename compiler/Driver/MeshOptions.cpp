@@ -1,5 +1,6 @@
 #include "compiler/Driver/MeshOptions.h"
 #include "compiler/Driver/Commands.h"
+#include "compiler/Export/SameNames.h"
 #include "dialects/Dist/Axes.h"
 #include "passes/Autodiff/Optimizers/Optimizers.h"
 #include "passes/Target/Devices.h"
@@ -15,10 +16,6 @@ using namespace zc;
 static constexpr const char *kAxes[] = {
     axes::kRole, axes::kSample, axes::kExpert, axes::kToken, axes::kTensor};
 static constexpr const char *kOffered = "pp, dp, ep, sp and tp";
-
-static constexpr bool isSame(llvm::StringLiteral name, std::string_view other) {
-  return std::string_view(name.data(), name.size()) == other;
-}
 
 // The runtime's names are those of passes.
 static_assert(isSame(dist::kRoleAxis, axes::kRole) &&

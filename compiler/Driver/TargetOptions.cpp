@@ -1,6 +1,7 @@
 #include "compiler/Driver/TargetOptions.h"
 
 #include "compiler/Driver/Phases.h"
+#include "compiler/Driver/TargetServices.h"
 #include "passes/Codegen/EmitObject.h"
 #include "passes/Target/Cpu/CpuTarget.h"
 #include "passes/Target/Devices.h"
@@ -88,8 +89,10 @@ void zc::addTargetOptions(CLI::App &command, CompileOptions &options) {
 }
 
 std::string zc::checkTargetTogether(const CompileOptions &options) {
-  if (auto parsed = Libraries::parse(options.libraries, options.target);
-      !parsed)
+  auto parsed =
+      Libraries::parse(options.libraries, options.target,
+                       listLibraries(options.target, makeTargetServices()));
+  if (!parsed)
     return "--libraries: " + llvm::toString(parsed.takeError());
   return "";
 }

@@ -31,13 +31,15 @@ static uint64_t boundWorkspace(const DeviceKind &device, Operation *op,
                        : kind.cudaWorkspace(described->call);
 }
 
-static std::optional<CollectiveWay> findWay(StringRef name) {
-  for (CollectiveWay way :
-       {CollectiveWay::Ring, CollectiveWay::Tree, CollectiveWay::Doubling,
-        CollectiveWay::Rabenseifner, CollectiveWay::Hierarchical})
-    if (name == nameOf(way))
-      return way;
-  return std::nullopt;
+static SmallVector<JoinedCall> listJoinedCalls(const DeviceKind &device) {
+  SmallVector<JoinedCall> joined;
+  for (const kernels::CallKind &kind : kernels::getCallKinds()) {
+    const StringRef library =
+        device.isHost ? kind.cpuLibrary : kind.cudaLibrary;
+    if (!library.empty())
+      joined.push_back({kind.name, library});
+  }
+  return joined;
 }
 
 /// The links of a machine, as the simulator has them.
@@ -49,10 +51,8 @@ static Cluster linksOf(sched::MachineAttr machine) {
                               link.getSeconds().getValueAsDouble()});
   cluster.ways.clear();
   for (StringRef name : machine.getWays().getAsValueRange<StringAttr>())
-    if (std::optional<CollectiveWay> way = findWay(name))
-      cluster.ways.push_back(*way);
-  if (cluster.ways.empty())
-    cluster.ways.push_back(CollectiveWay::Ring);
+    cluster.ways.push_back(
+        *findWay(std::string_view(name))); // #sched.machine is verified
   return cluster;
 }
 
@@ -71,5 +71,5 @@ static double timeCollective(sched::MachineAttr machine, Operation *op,
 }
 
 TargetServices zc::makeTargetServices() {
-  return {boundWorkspace, timeCollective};
+  return {boundWorkspace, timeCollective, listJoinedCalls};
 }

@@ -7,15 +7,30 @@
 
 #include "compiler/Export/ExportTypes.h"
 #include "compiler/Export/RingExport.h"
+#include "compiler/Export/SameNames.h"
 #include "dialects/Sched/SchedDialect.h"
 #include "dialects/Train/Gathered.h"
 #include "passes/Analysis/ProgramParts.h"
 #include "passes/Analysis/Roles.h"
+#include "runtime/Plan/ProgramNames.h"
 
 using namespace mlir;
 using namespace zc::sched;
 
 namespace zc {
+
+// The runtime's names are those of passes.
+static_assert(isSame(train::kInitProgram, programs::kInit) &&
+              isSame(train::kCopyProgram, programs::kCopy) &&
+              isSame(train::kStepProgram, programs::kStep) &&
+              isSame(train::kMicroProgram, programs::kMicro) &&
+              isSame(train::kForwardProgram, programs::kForward) &&
+              isSame(train::kBackwardProgram, programs::kBackward) &&
+              isSame(train::kWeightsProgram, programs::kWeights) &&
+              isSame(train::kApplyProgram, programs::kApply) &&
+              isSame(train::kCompressedProgram, programs::kCompressedApply) &&
+              isSame(train::kEvalProgram, programs::kEval) &&
+              isSame(train::kGatherProgram, programs::kGather));
 
 static void addGathered(train::StateOp state, plan::Role &role) {
   plan::State &outline = *role.add_states();

@@ -5,6 +5,7 @@
 #include "runtime/Plan/Axes.h"
 #include "runtime/Plan/Collective/Schedule.h"
 #include "runtime/Plan/Mesh.h"
+#include "runtime/Plan/ProgramNames.h"
 #include "runtime/Plan/Types.h"
 #include "runtime/Plan/Verify.h"
 
@@ -246,13 +247,15 @@ RunCounts countRuns(const plan::Manifest &manifest, int index, bool isLate) {
   }
   if (order.actions_size() > 0)
     return counts;
-  const std::string end = isLate ? kCompressedProgram : "apply";
-  const std::set<std::string> ofMicroBatches = {"micro", "forward", "backward",
-                                                "weight_gradients"};
+  const std::string end =
+      isLate ? programs::kCompressedApply : programs::kApply;
+  const std::set<std::string> ofMicroBatches = {
+      programs::kMicro, programs::kForward, programs::kBackward,
+      programs::kWeights};
   const auto microBatches = uint64_t(manifest.accumulate());
   for (int i = 0; i < role.programs_size(); ++i) {
     const std::string &name = role.programs(i).name();
-    if (name == "step" || name == end)
+    if (name == programs::kStep || name == end)
       counts.programs[size_t(i)] = 1;
     else if (ofMicroBatches.count(name))
       counts.programs[size_t(i)] = microBatches;

@@ -1,16 +1,17 @@
 //===- TrainedStates.cpp - which parameters a step updates ----------------===//
 #include "compiler/Export/TrainedStates.h"
+#include "runtime/Plan/ProgramNames.h"
 #include "runtime/Plan/Types.h"
 
 namespace zc {
 
 bool isEvaluation(const plan::Program &program) {
-  return program.name() == "eval" || program.name().rfind("eval.", 0) == 0;
+  return ProgramName::parse(program.name()).base == programs::kEval;
 }
 
 TrainedStates::TrainedStates(const plan::Role &role) {
   for (const plan::Program &program : role.programs())
-    if (program.name() != "init" && !isEvaluation(program))
+    if (program.name() != programs::kInit && !isEvaluation(program))
       for (const plan::Buffer &buffer : program.buffers())
         if (buffer.space() == plan::PERSISTENT ||
             buffer.space() == plan::OFFLOADED)

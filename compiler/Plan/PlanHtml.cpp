@@ -8,6 +8,7 @@
 #include "compiler/Export/HtmlParts.h"
 #include "compiler/Plan/PlanReport.h"
 #include "compiler/Plan/SpanTracks.h"
+#include "runtime/Plan/ProgramNames.h"
 #include "runtime/Plan/StepPhases.h"
 
 #include <algorithm>
@@ -56,8 +57,19 @@ struct Piece {
 /// By role, and by track.
 using Tracks = std::map<uint32_t, std::map<uint32_t, std::vector<Piece>>>;
 
-bool isOfBackward(const std::string &program) {
-  return program.rfind("backward", 0) == 0 || program.rfind("weights", 0) == 0;
+bool isOfBackward(const std::string &base) {
+  return base == programs::kBackward || base == programs::kWeights;
+}
+
+/// The work of a whole program, by its name.
+Work workOfProgram(const std::string &base) {
+  if (isOfBackward(base))
+    return Backward;
+  if (base == programs::kApply || base == programs::kCompressedApply)
+    return Update;
+  if (base == programs::kGather)
+    return Collective;
+  return base == programs::kForward ? Forward : Both;
 }
 
 class Painter {
@@ -65,13 +77,9 @@ public:
   Work workOf(const SimulatedSpan &span) {
     if (span.message)
       return Message;
-    const std::string &name = span.program->name();
+    const std::string base = ProgramName::parse(span.program->name()).base;
     if (span.kind == SimulatedSpan::Kind::Call)
-      return isOfBackward(name)              ? Backward
-             : name.rfind("apply", 0) == 0   ? Update
-             : name.rfind("gather", 0) == 0  ? Collective
-             : name.rfind("forward", 0) == 0 ? Forward
-                                             : Both;
+      return workOfProgram(base);
     const plan::Instruction &instruction =
         span.program->instructions(span.instruction);
     if (instruction.has_collective())
@@ -83,7 +91,7 @@ public:
       known->second = phasesOf(*span.program);
     const StepPhase phase = known->second[size_t(span.instruction)];
     return phase == StepPhase::Optimizer                        ? Update
-           : phase == StepPhase::Backward || isOfBackward(name) ? Backward
+           : phase == StepPhase::Backward || isOfBackward(base) ? Backward
                                                                 : Forward;
   }
 

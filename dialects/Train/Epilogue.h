@@ -23,16 +23,18 @@ inline constexpr llvm::StringLiteral kBiasKey = "bias";
 inline constexpr llvm::StringLiteral kAuxiliaryKey = "auxiliary";
 inline constexpr llvm::StringLiteral kSumsKey = "sums";
 
-/// On a train.fused that a library computes, a dictionary: its body is a batch
-/// norm in training, perhaps the sum with another image (the unit `addend`),
-/// and ReLU, of (image, scale, bias[, addend]) to (image, mean, inverse
-/// deviation); or the gradients of the two without an addend, of (image, scale,
-/// bias, mean, inverse deviation, gradient).
-inline constexpr llvm::StringLiteral kNormAttr = "train.norm";
+/// The marks of a region of several ops that a library computes as one call:
+/// dictionaries, kEpilogueAttr or that of another kind (passes/Fusion/Joined).
+inline auto getJoinedMarks(mlir::Operation *region) {
+  return llvm::make_filter_range(
+      region->getDiscardableAttrs(), [](mlir::NamedAttribute mark) {
+        return llvm::isa<mlir::DictionaryAttr>(mark.getValue());
+      });
+}
 
 /// Whether a library computes a region of several ops.
 inline bool isJoined(mlir::Operation *region) {
-  return region->hasAttr(kEpilogueAttr) || region->hasAttr(kNormAttr);
+  return !getJoinedMarks(region).empty();
 }
 
 } // namespace zc::train

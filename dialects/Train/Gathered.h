@@ -7,16 +7,12 @@
 #ifndef ZC_DIALECTS_TRAIN_GATHERED_H
 #define ZC_DIALECTS_TRAIN_GATHERED_H
 
-#include "llvm/ADT/StringRef.h"
+#include "dialects/Train/RolePrograms.h"
 
 namespace zc::train {
 
 /// The kind of the whole unit's state, which kGatherProgram writes.
 inline constexpr llvm::StringLiteral kGathered = "gathered";
-
-/// Gathers the units that micro-batches read; of one stage where a role has
-/// several, "gather.0".
-inline constexpr llvm::StringLiteral kGatherProgram = "gather";
 
 /// Marks a module whose role's stages gather units into the same memory, so
 /// that they are gathered again whenever stages take turns (unit).

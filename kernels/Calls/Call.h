@@ -85,6 +85,11 @@ struct CallWork {
 
 /// Members that most rooms have alike.
 struct CallRoom {
+  /// The name for `--libraries` of a call that stands for several ops, on CPUs
+  /// and GPUs, where there is one. Calls of one op are named where the device's
+  /// patterns are (passes/Target).
+  static constexpr const char *kCpuLibrary = "";
+  static constexpr const char *kCudaLibrary = "";
   static constexpr std::array<std::string_view, 0> kImplied = {};
   static constexpr std::array<CallRate, 0> kRates = {};
   static CallWork workOf(const LibraryCall &) { return {}; }

@@ -14,6 +14,8 @@ void assign(List &list, const Each &values) {
 template <typename Room> CallKind makeKind() {
   CallKind kind;
   kind.name = Room::kName;
+  kind.cpuLibrary = Room::kCpuLibrary;
+  kind.cudaLibrary = Room::kCudaLibrary;
   assign(kind.ops, Room::kOps);
   assign(kind.attributes, Room::kAttributes);
   assign(kind.implied, Room::kImplied);

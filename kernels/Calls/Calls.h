@@ -22,7 +22,7 @@ using CallLaunch = CallVariants<AllCalls>::Launch;
 
 /// A room's members.
 struct CallKind {
-  const char *name;
+  const char *name, *cpuLibrary, *cudaLibrary;
   std::vector<std::string_view> ops, attributes, implied;
   std::vector<CallRate> rates;
   std::string (*check)(const LibraryCall &call);

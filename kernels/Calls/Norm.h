@@ -35,6 +35,7 @@ struct NormCall : CallRoom {
   using Spec = NormSpec;
   using Launch = NormLaunch;
   static constexpr const char *kName = "norm";
+  static constexpr const char *kCudaLibrary = "cudnn.norm";
   static constexpr std::string_view kOps[] = {"batch_norm_training",
                                               "batch_norm_grad"};
   static constexpr std::string_view kAttributes[] = {"epsilon",

@@ -22,6 +22,9 @@ enum class Way : uint8_t {
   Winograd,       // a convolution of 3x3 taps at 36 frequencies
 };
 
+/// Whether a way multiplies fewer numbers than the op's definition does.
+constexpr bool needsFewerProducts(Way way) { return way == Way::Winograd; }
+
 /// "library-product".
 const char *nameOf(Way way);
 /// Nothing where no way is called so.

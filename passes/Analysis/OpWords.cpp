@@ -1,6 +1,9 @@
 //===- OpWords.cpp - what people call an op -------------------------------===//
 #include "passes/Analysis/OpWords.h"
 
+#include "dialects/Train/RolePrograms.h"
+#include "dialects/Train/TrainDialect.h"
+
 #include "llvm/ADT/StringSwitch.h"
 
 #include <algorithm>
@@ -55,12 +58,12 @@ std::string wordsFor(ShapedType type) {
 
 std::string wordsForProgram(StringRef name) {
   return llvm::StringSwitch<StringRef>(name)
-      .Cases({"step", "micro"}, "the step")
-      .Case("forward", "the forward")
-      .Case("backward", "the backward")
-      .Case("weight_gradients", "the parameters' gradients")
-      .Case("apply", "the update")
-      .Case("eval", "evaluation")
+      .Cases({train::kStepProgram, train::kMicroProgram}, "the step")
+      .Case(train::kForwardProgram, "the forward")
+      .Case(train::kBackwardProgram, "the backward")
+      .Case(train::kWeightsProgram, "the parameters' gradients")
+      .Case(train::kApplyProgram, "the update")
+      .Case(train::kEvalProgram, "evaluation")
       .Default(name)
       .str();
 }

@@ -1,5 +1,4 @@
-//===- ProgramParts.h - which program of a role an op ends up in -*- C++
-//-*-===//
+//===- ProgramParts.h - the program that an op ends up in -*- C++ -*-===//
 //
 // A role's micro-batch is one function until its kernels are made; then it is
 // cut into the programs that an order calls: a forward and a backward for each
@@ -30,9 +29,6 @@ inline constexpr llvm::StringLiteral kReshardEveryAttr = "train.reshard_every";
 
 /// kReshardEveryAttr if gathers are programs of their own; else 0.
 uint32_t getReshardEvery(mlir::Operation *role);
-
-/// The program of parameter gradients in a role that sends gradients on.
-inline constexpr llvm::StringLiteral kWeightsProgram = "weight_gradients";
 
 int64_t countChunks(mlir::Operation *role);
 

@@ -8,6 +8,7 @@
 
 #include "dialects/Onnx/Location.h"
 #include "dialects/Train/Ops/OpSupport.h"
+#include "dialects/Train/RolePrograms.h"
 #include "llvm/Support/JSON.h"
 #include <cstring>
 #include <vector>
@@ -163,6 +164,10 @@ Value States::get(onnx::InitializerOp initializer) {
   return value;
 }
 
+/// Names of a program's parts begin so while it is cut
+/// (passes/Pipeline/CutProgram.cpp).
+static constexpr llvm::StringLiteral kPartPrefix = "part";
+
 // States are tensors of safetensors files under their names.
 static LogicalResult checkName(onnx::InitializerOp initializer) {
   StringRef name = initializer.getName();
@@ -178,11 +183,12 @@ static LogicalResult checkName(onnx::InitializerOp initializer) {
   // A role with several stages has programs such as "forward.0".
   auto [base, number] = name.rsplit('.');
   unsigned chunk;
-  isProgram |=
-      name == "weight_gradients" ||
-      (!number.getAsInteger(10, chunk) &&
-       llvm::is_contained(
-           {"forward", "backward", "weight_gradients", "eval", "part"}, base));
+  isProgram |= name == train::kWeightsProgram ||
+               (!number.getAsInteger(10, chunk) &&
+                llvm::is_contained(
+                    {train::kForwardProgram, train::kBackwardProgram,
+                     train::kWeightsProgram, train::kEvalProgram, kPartPrefix},
+                    base));
   if (isProgram || name.starts_with("zc."))
     return emitError(initializer.getLoc())
            << "has a name that zc keeps for its programs, '" << name

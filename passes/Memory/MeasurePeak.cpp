@@ -7,6 +7,7 @@
 #include "passes/Memory/MeasurePeak.h"
 
 #include "dialects/Sched/SchedDialect.h"
+#include "dialects/Train/TrainDialect.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "passes/Memory/ApplyPlan.h"
 #include "passes/Pipeline/Passes.h"
@@ -28,7 +29,8 @@ static int64_t countFedAhead(ModuleOp module) {
   constexpr int64_t kAlignment = 64;
   int64_t bytes = 0;
   for (sched::ProgramOp program : module.getOps<sched::ProgramOp>())
-    if (program.getSymName() == "step" || program.getSymName() == "micro")
+    if (program.getSymName() == train::kStepProgram ||
+        program.getSymName() == train::kMicroProgram)
       program.walk([&](sched::InputOp input) {
         bytes += llvm::alignTo(
             sched::getByteSize(cast<ShapedType>(input.getType())), kAlignment);

@@ -122,11 +122,16 @@ llvm::BitVector PlanCandidates::resultsOf(
   return results;
 }
 
-/// A norm only moves memory, with a library as without.
+/// Whether a call of several ops is none of a product: a norm. It only moves
+/// memory, with a library as without.
+static bool onlyMovesMemory(FusedOp op) {
+  return isJoined(op) && !op->hasAttr(kEpilogueAttr);
+}
+
 llvm::BitVector PlanCandidates::libraryResults() const {
   return resultsOf([&](unsigned place) {
     FusedOp op = analysis.getForward()[place];
-    return op.getLibrary().has_value() && !op->hasAttr(kNormAttr);
+    return op.getLibrary().has_value() && !onlyMovesMemory(op);
   });
 }
 

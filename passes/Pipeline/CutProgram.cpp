@@ -4,6 +4,7 @@
 #include "dialects/Sched/SchedDialect.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/ProgramBuilder.h"
+#include "dialects/Train/RolePrograms.h"
 #include "dialects/Train/StateLookup.h"
 #include "passes/Analysis/ProgramParts.h"
 #include "passes/Analysis/Rings.h"

@@ -256,9 +256,8 @@ void ProgramConverter::copySharedOperands(FusedOp op,
 /// The attributes of the op that a region is for, and what is joined to it.
 static DictionaryAttr configOf(FusedOp op) {
   NamedAttrList config(findCalled(op.getBody().front()).getAttrDictionary());
-  for (StringRef name : {kEpilogueAttr, kNormAttr})
-    if (Attribute joined = op->getAttr(name))
-      config.set(name, joined);
+  for (NamedAttribute joined : getJoinedMarks(op))
+    config.set(joined.getName(), joined.getValue());
   return config.getDictionary(op.getContext());
 }
 

@@ -62,13 +62,15 @@ private:
     return checkMachine();
   }
 
-  /// The axes by which a described machine numbers its devices are the mesh's.
+  /// The axes by which a described machine numbers its devices are the mesh's,
+  /// in its order.
   LogicalResult checkMachine() {
     auto target =
         getOperation()->getAttrOfType<sched::TargetAttr>(sched::kTargetAttr);
     sched::MachineAttr machine = target ? target.getMachine() : nullptr;
     if (!machine || !machine.getAxes())
       return success();
+    int before = -1;
     for (auto [axis, size] :
          llvm::zip_equal(machine.getAxes().getAsValueRange<StringAttr>(),
                          machine.getSizes().asArrayRef())) {
@@ -78,6 +80,11 @@ private:
                    "mesh: the machine of sched.target has ")
                << size << " ranks along '" << axis << "', which " << mesh
                << (found < 0 ? " lacks" : " has not");
+      if (found < before)
+        return getOperation().emitError("mesh: the machine of sched.target "
+                                        "has its axes in the order ")
+               << machine.getAxes() << ", not in that of " << mesh;
+      before = found;
     }
     return success();
   }

@@ -47,21 +47,29 @@ dist::ReshardOp Propagation::reduceOnce(Value value, StringRef traffic) {
   return reshard;
 }
 
+void Propagation::reduceGradient(Value value) {
+  reduceOnce(value, dist::kGradients)
+      ->setAttr(kGradientsAttr,
+                DenseI64ArrayAttr::get(program.getContext(), {0}));
+}
+
+/// Whether an argument is a sum over micro-batches that ranks still have terms
+/// of.
+bool Propagation::isOpenSum(BlockArgument argument) {
+  return numElements(argument.getType()) > 1 &&
+         !layouts.at(argument).unreduced.empty() && !argument.use_empty();
+}
+
 /// Reduces gradients that micro-batches have accumulated before the first
 /// reader: both the update and the norm read them.
 void Propagation::reduceSumsOnce() {
   DenseSet<Value> asTerms = findWantedTerms(block);
   for (BlockArgument argument : block.getArguments()) {
-    bool isGradient = numElements(argument.getType()) > 1 &&
-                      !layouts.at(argument).unreduced.empty() &&
-                      !argument.use_empty() && !asTerms.contains(argument);
-    if (!isGradient)
+    if (!isOpenSum(argument) || asTerms.contains(argument))
       continue;
     for (Operation *user : argument.getUsers())
       user->removeAttr(kGradientsAttr); // of the sum, scaled: reduced already
-    reduceOnce(argument, dist::kGradients)
-        ->setAttr(kGradientsAttr,
-                  DenseI64ArrayAttr::get(program.getContext(), {0}));
+    reduceGradient(argument);
   }
 }
 
@@ -71,9 +79,7 @@ void Propagation::reduceGradientsOnce() {
     if (!marked || isa<dist::ReshardOp>(op))
       continue;
     for (int64_t result : marked.asArrayRef()) {
-      auto reshard = reduceOnce(op.getResult(result), dist::kGradients);
-      reshard->setAttr(kGradientsAttr,
-                       DenseI64ArrayAttr::get(op.getContext(), {0}));
+      reduceGradient(op.getResult(result));
       // A term that is only staged for its reduction is no gradient.
       if (op.hasAttr(kStagingAttr))
         op.removeAttr(kGradientsAttr);
@@ -104,25 +110,30 @@ void Propagation::readBatch(unsigned index, const Layout &layout) {
     outputBatchAxes = axes;
 }
 
-void Propagation::readArguments() {
+void Propagation::readTokenAxes() {
   int axis = mesh.findAxis(kTokenAxis);
-  if (axis >= 0 && mesh.getSizes()[axis] > 1 && dividesTokens(program)) {
-    tokenAxes = {axis};
-    batchAxes = tokenAxes;
-  }
+  if (axis < 0 || mesh.getSizes()[axis] <= 1 || !dividesTokens(program))
+    return;
+  tokenAxes = {axis};
+  batchAxes = tokenAxes;
+}
+
+void Propagation::readState(BlockArgument argument, Attribute symbol) {
+  layouts[argument] = stateLayout(symbol, argument.getType());
+  StateOp state = findState(symbol);
+  if (state && state.getKind() == kAccumulator &&
+      !state->hasAttr(dist::kShardingAttr))
+    openAccumulators.insert(argument);
+}
+
+void Propagation::readArguments() {
+  readTokenAxes();
   for (BlockArgument argument : block.getArguments()) {
     unsigned index = argument.getArgNumber();
-    Layout &layout = layouts[argument];
-    layout = layoutOf(argument, mesh);
-    readBatch(index, layout);
-    Attribute symbol = program.getArgAttr(index, kStateAttr);
-    if (!symbol)
-      continue;
-    layout = stateLayout(symbol, argument.getType());
-    StateOp state = findState(symbol);
-    if (state && state.getKind() == kAccumulator &&
-        !state->hasAttr(dist::kShardingAttr))
-      openAccumulators.insert(argument);
+    layouts[argument] = layoutOf(argument, mesh);
+    readBatch(index, layouts[argument]);
+    if (Attribute symbol = program.getArgAttr(index, kStateAttr))
+      readState(argument, symbol);
   }
 }
 
@@ -130,28 +141,33 @@ void Propagation::readArguments() {
 // Forwards
 //===----------------------------------------------------------------------===//
 
+SmallVector<Layout> Propagation::operandLayouts(Operation *op) {
+  return llvm::map_to_vector(op->getOperands(),
+                             [&](Value value) { return layouts.at(value); });
+}
+
+bool Propagation::makesTerm(Operation *op) {
+  return llvm::any_of(op->getResults(), [&](Value result) {
+    return gradientTerms.contains(result);
+  });
+}
+
 OpLayouts Propagation::plan(Operation *op, ArrayRef<Layout> hints) {
-  auto actual = llvm::map_to_vector(
-      op->getOperands(), [&](Value value) { return layouts.at(value); });
   auto isFreeOperand = [&](unsigned index) {
     return isFree(op->getOperand(index));
   };
   // All terms of gradients are sent in one type, whatever theirs.
-  bool countsElements = llvm::any_of(op->getResults(), [&](Value result) {
-    return gradientTerms.contains(result);
-  });
-  return OpPlanner(op, actual, hints, isFreeOperand, mesh, countsElements)
+  return OpPlanner(op, operandLayouts(op), hints, isFreeOperand, mesh,
+                   /*countsElements=*/makesTerm(op))
       .plan();
 }
 
 Operation *Propagation::replaceByFinerOps(Operation *op) {
-  auto actual = llvm::map_to_vector(
-      op->getOperands(), [&](Value value) { return layouts.at(value); });
-  if (!OpPlanner(
-           op, actual, {}, [](unsigned) { return false; }, mesh)
-           .needsFinerOps())
-    return nullptr;
-  return decompose(op, actual, {});
+  const SmallVector<Layout> actual = operandLayouts(op);
+  auto isNoneFree = [](unsigned) { return false; };
+  return OpPlanner(op, actual, {}, isNoneFree, mesh).needsFinerOps()
+             ? decompose(op, actual, {})
+             : nullptr;
 }
 
 /// The samples' axes along which some operand is still to be reduced.
@@ -177,6 +193,17 @@ static SmallVector<NamedAttribute> listMarks(Operation *op) {
   return marks;
 }
 
+static bool isWholeAlong(const Axes &axes, const Layout &layout) {
+  return llvm::none_of(axes, [&](int axis) {
+    return layout.isUnreduced(axis) || layout.divides(axis);
+  });
+}
+
+/// The first of the ops behind `before`; null: the block's first.
+Operation *Propagation::firstBehind(Operation *before) {
+  return before ? before->getNextNode() : &block.front();
+}
+
 /// A unit's gradients are sums over the samples' axes but for some that every
 /// rank computed whole. These become terms too, so that the unit is reduced as
 /// one. Returns the first new op, or null.
@@ -189,18 +216,13 @@ Operation *Propagation::makeTerms(Operation *op) {
   Operation *before = op->getPrevNode();
   bool any = false;
   for (OpOperand &use : op->getOpOperands()) {
-    Layout layout = layouts.at(use.get());
-    bool isWhole = llvm::none_of(axes, [&](int axis) {
-      return layout.isUnreduced(axis) || layout.divides(axis);
-    });
-    if (axes.empty() || !isWhole || isFree(use.get()))
+    const Layout layout = layouts.at(use.get());
+    if (axes.empty() || !isWholeAlong(axes, layout) || isFree(use.get()))
       continue;
     use.set(makeTerm(builder, use.get(), layout, axes, mesh, marks));
     any = true;
   }
-  if (!any)
-    return nullptr;
-  return before ? before->getNextNode() : &block.front();
+  return any ? firstBehind(before) : nullptr;
 }
 
 /// Whether an axis that divides samples divides a dim that a rule wants whole:
@@ -234,6 +256,16 @@ SmallVector<int64_t> Propagation::countFactorParts(const ShardingRule &rule,
   return parts;
 }
 
+/// A parameter's gradient is reduced with its like; other sums of the ops from
+/// `first` to `end` are statistics.
+static void markStatistics(Operation *first, Operation *end) {
+  Builder builder(first->getContext());
+  for (Operation *made = first; made != end; made = made->getNextNode())
+    if (!llvm::all_of(made->getResults(), isOnlyReduced))
+      made->setAttr(dist::kTrafficAttr,
+                    builder.getStringAttr(dist::kStatistics));
+}
+
 /// Replaces an op by finer ones whose operands, and results where given, are
 /// divided; returns the first, or null where there are none.
 Operation *Propagation::decompose(Operation *op, ArrayRef<Layout> operands,
@@ -247,18 +279,12 @@ Operation *Propagation::decompose(Operation *op, ArrayRef<Layout> operands,
   SmallVector<Value> finer = shardable.decompose(builder, parts);
   if (finer.empty())
     return nullptr;
-  Operation *first = before ? before->getNextNode() : &block.front();
-  Operation *end = op->getNextNode();
+  Operation *first = firstBehind(before), *end = op->getNextNode();
   passMarks(op, finer);
   op->replaceAllUsesWith(finer);
   op->erase();
-  if (!dividesWholeBatch(operands, whole))
-    return first;
-  // A parameter's gradient is reduced with its like.
-  for (Operation *made = first; made != end; made = made->getNextNode())
-    if (!llvm::all_of(made->getResults(), isOnlyReduced))
-      made->setAttr(dist::kTrafficAttr,
-                    builder.getStringAttr(dist::kStatistics));
+  if (dividesWholeBatch(operands, whole))
+    markStatistics(first, end);
   return first;
 }
 
@@ -283,10 +309,16 @@ Layout Propagation::chooseLayout(dist::ReshardOp reshard) {
   Layout layout = layouts.at(reshard.getInput());
   layout.unreduced.clear();
   if (reshard->hasAttr(kGradientsAttr)) // of a table of tokens' places
-    for (Axes &axes : layout.dims)
-      llvm::erase_if(
-          axes, [&](int axis) { return llvm::is_contained(tokenAxes, axis); });
+    gatherTokens(layout);
   return layout;
+}
+
+void Propagation::gatherTokens(Layout &layout) {
+  auto isOfTokens = [&](int axis) {
+    return llvm::is_contained(tokenAxes, axis);
+  };
+  for (Axes &axes : layout.dims)
+    llvm::erase_if(axes, isOfTokens);
 }
 
 void Propagation::forward(Operation *op) {
@@ -309,53 +341,78 @@ static bool isStatistic(Operation *op) {
          !isa<dist::ReshardOp>(op);
 }
 
+static bool isResharded(Value value) {
+  auto isReshard = [](Operation *op) { return isa<dist::ReshardOp>(op); };
+  return llvm::any_of(value.getUsers(), isReshard);
+}
+
+void Propagation::checkTerms(Value value) {
+  if (!checksTerms || isUpToDate(program, value, gradientTerms))
+    return;
+  emitError(value.getLoc(),
+            "what is kept of gradients' terms is not up to date");
+  isStale = true;
+}
+
+/// A value of several readers is reduced once, not before each. Gradients are
+/// excluded: each is sent with those that it is kept with.
+bool Propagation::isReducedByReaders(Value value) {
+  return value.use_empty() || value.hasOneUse() ||
+         isOnlyGradient(program, value, gradientTerms) ||
+         cast<ShapedType>(value.getType()).getNumElements() == 1;
+}
+
 /// The traffic of a reduction of `result` right after its op; none if the user
 /// that needs it whole reduces it.
 std::optional<StringRef> Propagation::reducedHere(Operation *op, Value result) {
   if (layouts.at(result).unreduced.empty() || isa<dist::ReshardOp>(op) ||
-      llvm::any_of(result.getUsers(),
-                   [](Operation *user) { return isa<dist::ReshardOp>(user); }))
+      isResharded(result))
     return std::nullopt;
   // A sum that a finer form takes is used where it is whole.
   if (isStatistic(op))
     return StringRef(dist::kStatistics);
-  if (checksTerms && !isUpToDate(program, result, gradientTerms)) {
-    op->emitError("what is kept of gradients' terms is not up to date");
-    isStale = true;
-  }
-  // A value of several readers is reduced once, not before each. Gradients are
-  // excluded: each is sent with those that it is kept with.
-  if (result.use_empty() || result.hasOneUse() ||
-      isOnlyGradient(program, result, gradientTerms) ||
-      cast<ShapedType>(result.getType()).getNumElements() == 1)
+  checkTerms(result);
+  if (isReducedByReaders(result))
     return std::nullopt;
   return gradientTerms.contains(result) ? StringRef(dist::kGradients)
                                         : StringRef(dist::kActivations);
+}
+
+/// Puts terms in front of an op, or finer ops in its place; returns the first
+/// new op, or null.
+Operation *Propagation::replace(Operation *op) {
+  const SmallVector<Value> operands(op->getOperands()),
+      results(op->getResults());
+  Operation *end = op->getNextNode();
+  Operation *first = makeTerms(op);
+  if (!first && isa<ShardableOpInterface>(op))
+    first = replaceByFinerOps(op);
+  if (!first)
+    return nullptr;
+  for (Value result : results) // perhaps of an op that is no more
+    gradientTerms.erase(result);
+  updateGradientTerms(program, gradientTerms, first, end, operands);
+  return first;
+}
+
+/// Returns the op that comes next.
+Operation *Propagation::reduceResults(Operation *op, Operation *next) {
+  for (Value result : op->getResults())
+    if (std::optional<StringRef> traffic = reducedHere(op, result))
+      next = reduceOnce(result, *traffic);
+  return next;
 }
 
 void Propagation::forwards() {
   plans.clear();
   gradientTerms = findGradientTerms(program);
   for (Operation *op = &block.front(); op != block.getTerminator();) {
-    const SmallVector<Value> operands(op->getOperands()),
-        results(op->getResults());
-    Operation *end = op->getNextNode();
-    Operation *first = makeTerms(op);
-    if (!first && isa<ShardableOpInterface>(op))
-      first = replaceByFinerOps(op);
-    if (first) {
-      for (Value result : results) // perhaps of an op that is no more
-        gradientTerms.erase(result);
-      updateGradientTerms(program, gradientTerms, first, end, operands);
+    if (Operation *first = replace(op)) {
       op = first;
       continue;
     }
     forward(op);
-    Operation *next = moveBack(op, layouts, mesh);
-    for (Value result : op->getResults())
-      if (std::optional<StringRef> traffic = reducedHere(op, result))
-        next = reduceOnce(result, *traffic);
-    op = next;
+    op = reduceResults(op, moveBack(op, layouts, mesh));
   }
 }
 
@@ -371,17 +428,15 @@ struct PropagateSharding
       getOperation().emitError("has no dist.mesh; run --zc-annotate-mesh");
       return signalPassFailure();
     }
-    SymbolTable symbols(getOperation());
-    for (auto program : getOperation().getOps<func::FuncOp>()) {
-      if (failed(checkOps(program)))
-        return signalPassFailure();
 #ifndef NDEBUG
-      checksTerms = true;
+    checksTerms = true;
 #endif
-      // Terms added to accumulators have their layouts by now.
-      if (failed(Propagation(program, symbols, mesh, checksTerms).run()))
+    SymbolTable symbols(getOperation());
+    // Terms added to accumulators have their layouts by now.
+    for (auto program : getOperation().getOps<func::FuncOp>())
+      if (failed(checkOps(program)) ||
+          failed(Propagation(program, symbols, mesh, checksTerms).run()))
         return signalPassFailure();
-    }
   }
 
 private:

@@ -26,18 +26,28 @@ public:
   mlir::LogicalResult run();
 
 private:
+  void reduceGradient(mlir::Value value);
+  bool isOpenSum(mlir::BlockArgument argument);
   void reduceSumsOnce();
   void reduceGradientsOnce();
   dist::ReshardOp reduceOnce(mlir::Value value, llvm::StringRef traffic);
+  void readTokenAxes();
+  void readState(mlir::BlockArgument argument, mlir::Attribute symbol);
   void readArguments();
   void readBatch(unsigned index, const Layout &layout);
   void forwards();
+  mlir::Operation *replace(mlir::Operation *op);
+  mlir::Operation *reduceResults(mlir::Operation *op, mlir::Operation *next);
   Layout chooseLayout(dist::ReshardOp reshard);
+  void gatherTokens(Layout &layout);
   void forward(mlir::Operation *op);
+  void checkTerms(mlir::Value value);
+  bool isReducedByReaders(mlir::Value value);
   std::optional<llvm::StringRef> reducedHere(mlir::Operation *op,
                                              mlir::Value result);
   mlir::Operation *replaceByFinerOps(mlir::Operation *op);
   Axes findOpenAxes(mlir::Operation *op);
+  mlir::Operation *firstBehind(mlir::Operation *before);
   mlir::Operation *makeTerms(mlir::Operation *op);
   bool dividesWholeBatch(llvm::ArrayRef<Layout> operands,
                          llvm::ArrayRef<llvm::SmallVector<int>> operandDims);
@@ -54,6 +64,8 @@ private:
   Layout returnedLayout(unsigned index);
   train::StateOp findState(mlir::Attribute symbol);
   Layout stateLayout(mlir::Attribute symbol, mlir::Type type);
+  llvm::SmallVector<Layout> operandLayouts(mlir::Operation *op);
+  bool makesTerm(mlir::Operation *op);
   OpLayouts plan(mlir::Operation *op, llvm::ArrayRef<Layout> hints);
   OpLayouts planCollective(mlir::Operation *op);
   void write();

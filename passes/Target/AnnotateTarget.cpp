@@ -4,6 +4,7 @@
 
 #include "dialects/Sched/TargetAttr.h"
 #include "mlir/AsmParser/AsmParser.h"
+#include "passes/Target/Target.h"
 
 using namespace mlir;
 
@@ -31,7 +32,9 @@ struct AnnotateTarget : public impl::AnnotateTargetPassBase<AnnotateTarget> {
         StringRef(libraries), *described);
     if (!target)
       return signalPassFailure();
-    if (auto parsed = Libraries::parse(libraries, device); !parsed) {
+    auto parsed = Libraries::parse(
+        libraries, device, listLibraries(device, getServices(&getContext())));
+    if (!parsed) {
       complain() << llvm::toString(parsed.takeError());
       return signalPassFailure();
     }

@@ -34,7 +34,7 @@ struct DeviceKind {
   /// There are kernels that store tensors without their zeros.
   bool storesSparse;
 
-  /// The library calls, as `--libraries` names them.
+  /// The library calls of one op, as `--libraries` names them.
   llvm::ArrayRef<LibraryName> (*libraries)();
 
   /// Bytes of gradients that are reduced together, by default. Those are copied

@@ -1,19 +1,14 @@
 //===- Libraries.cpp ------------------------------------------------------===//
 #include "passes/Target/Libraries.h"
 
-#include "passes/Target/Devices.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace llvm;
 
 namespace zc {
 
-ArrayRef<LibraryName> getLibraryNames(StringRef device) {
-  return getDeviceKind(device).libraries();
-}
-
-Expected<Libraries> Libraries::parse(StringRef list, StringRef device) {
-  ArrayRef<LibraryName> names = getLibraryNames(device);
+Expected<Libraries> Libraries::parse(StringRef list, StringRef device,
+                                     ArrayRef<LibraryName> names) {
   Libraries libraries;
   auto addAll = [&] {
     for (const LibraryName &each : names)

@@ -10,22 +10,20 @@ namespace zc {
 
 /// A library call that a device has, by the name that `--libraries` knows.
 struct LibraryName {
-  llvm::StringLiteral name;
+  llvm::StringRef name;
   /// Part of `all`; others compute something in another way than zc, and are
   /// used where they are named.
   bool byDefault = true;
 };
 
-/// The library calls of a device ("cpu" or "cuda").
-llvm::ArrayRef<LibraryName> getLibraryNames(llvm::StringRef device);
-
 /// The value of `--libraries`: `all`, `none`, names, and names with `-` before
 /// them, in order; a list that begins with `-NAME` begins with all.
 class Libraries {
 public:
-  /// Fails naming what is no library call of the device, and those that are.
+  /// Fails naming what is not among `names`, which the device has, and those.
   static llvm::Expected<Libraries> parse(llvm::StringRef list,
-                                         llvm::StringRef device);
+                                         llvm::StringRef device,
+                                         llvm::ArrayRef<LibraryName> names);
 
   bool has(llvm::StringRef name) const { return allowed.contains(name); }
 

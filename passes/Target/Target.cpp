@@ -15,11 +15,34 @@ using namespace mlir;
 
 namespace zc {
 
+static SmallVector<JoinedCall> listJoined(const DeviceKind &device,
+                                          const TargetServices &services) {
+  return services.joinedCalls ? services.joinedCalls(device)
+                              : SmallVector<JoinedCall>();
+}
+
+SmallVector<LibraryName> listLibraries(StringRef device,
+                                       const TargetServices &services) {
+  const DeviceKind &kind = getDeviceKind(device);
+  SmallVector<LibraryName> names(kind.libraries());
+  for (const JoinedCall &each : listJoined(kind, services))
+    names.push_back({each.library});
+  return names;
+}
+
+StringRef Target::joinedLibrary(StringRef kind) const {
+  for (const JoinedCall &each : listJoined(device(), services))
+    if (each.kind == kind && has(each.library))
+      return each.library;
+  return "";
+}
+
 Target::Target(sched::TargetAttr description, const TargetServices &services)
     : description(description), services(services),
       kind(getDeviceKind(description.getDevice())) {
   auto parsed =
-      Libraries::parse(description.getLibraries(), description.getDevice());
+      Libraries::parse(description.getLibraries(), description.getDevice(),
+                       listLibraries(description.getDevice(), services));
   if (!parsed) // the command line and zc-opt have parsed it before
     llvm::report_fatal_error(parsed.takeError());
   libraries = std::move(*parsed);
@@ -128,6 +151,8 @@ public:
   TargetCache(Dialect *dialect, TargetServices services)
       : Base(dialect), services(std::move(services)) {}
 
+  const TargetServices &getServices() const { return services; }
+
   const Target &get(sched::TargetAttr description) const {
     std::lock_guard<std::mutex> lock(mutex);
     auto &target = targets[description.getAsOpaquePointer()];
@@ -175,14 +200,22 @@ static sched::TargetAttr findDescription(Operation *op) {
                                 features, "all", sched::MachineAttr());
 }
 
-const Target &getTarget(Operation *op) {
-  auto *dialect = op->getContext()->getLoadedDialect<sched::SchedDialect>();
+static const TargetCache &getCache(MLIRContext *context) {
+  auto *dialect = context->getLoadedDialect<sched::SchedDialect>();
   auto *cache =
       dialect ? dialect->getRegisteredInterface<TargetCache>() : nullptr;
   if (!cache)
     llvm::report_fatal_error("a pass that asks for the target must depend on "
                              "the sched dialect, and targets be registered");
-  return cache->get(findDescription(op));
+  return *cache;
+}
+
+const TargetServices &getServices(MLIRContext *context) {
+  return getCache(context).getServices();
+}
+
+const Target &getTarget(Operation *op) {
+  return getCache(op->getContext()).get(findDescription(op));
 }
 
 void registerTargets(DialectRegistry &registry, TargetServices services) {

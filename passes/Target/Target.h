@@ -31,12 +31,19 @@ using CollectiveTime =
     std::function<double(sched::MachineAttr machine, mlir::Operation *op,
                          llvm::ArrayRef<int64_t> devices)>;
 
+/// A library call that stands for several ops: what its room is called, and its
+/// name for `--libraries`.
+struct JoinedCall {
+  llvm::StringRef kind, library;
+};
+
 /// Libraries, and algorithms of collectives, which are known outside of
 /// passes/. Without a bound it is 0; without a time of collectives it is that
-/// of one message.
+/// of one message; without calls of several ops there are none.
 struct TargetServices {
   WorkspaceBound workspaceBound;
   CollectiveTime collectiveTime;
+  std::function<llvm::SmallVector<JoinedCall>(const DeviceKind &)> joinedCalls;
 };
 
 class Target {
@@ -55,11 +62,10 @@ public:
   /// another order.
   virtual bool allowsWinograd(mlir::Operation *) const { return false; }
 
-  /// The library call for an op together with ops around it, as a pass of
-  /// passes/Fusion matches them, or an empty string.
-  virtual llvm::StringRef fusedLibraryFor(mlir::Operation *) const {
-    return "";
-  }
+  /// The library call of a kind that stands for several ops ("norm"), as a file
+  /// of passes/Fusion/Joined matches them, or an empty string: the device has
+  /// none, or `--libraries` leaves it out.
+  llvm::StringRef joinedLibrary(llvm::StringRef kind) const;
 
   /// Whether the device has a library call of that name, and `--libraries`
   /// does not leave it out.
@@ -121,6 +127,12 @@ private:
 
 /// The target of the module that `op` is or is in.
 const Target &getTarget(mlir::Operation *op);
+
+/// Every library call of a device ("cpu" or "cuda").
+llvm::SmallVector<LibraryName> listLibraries(llvm::StringRef device,
+                                             const TargetServices &services);
+/// The answers that targets of a context get.
+const TargetServices &getServices(mlir::MLIRContext *context);
 
 /// Makes targets known to contexts of the registry.
 void registerTargets(mlir::DialectRegistry &registry, TargetServices services);

@@ -3,6 +3,7 @@
 #include "runtime/Base/Hash.h"
 #include "runtime/Comm/Launcher.h"
 #include "runtime/Driver/CompiledSettings.h"
+#include "runtime/Plan/ProgramNames.h"
 #include "runtime/Plan/Verify.h"
 
 #include <algorithm>
@@ -152,7 +153,7 @@ Status ApiSession::load(const std::string &artifact) {
 }
 
 std::vector<std::string> ApiSession::programs() const {
-  std::vector<std::string> names = {"init"};
+  std::vector<std::string> names = {programs::kInit};
   if (checkTrains().ok() && !(run && run->evaluatesOnly))
     names = trainingPrograms(*session);
   if (!run || run->evaluatesOnly || heldOut)

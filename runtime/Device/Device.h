@@ -51,14 +51,21 @@ template <typename... Calls> struct LaunchOf<kernels::CallList<Calls...>> {
 /// One instruction with its addresses resolved.
 using Launch = LaunchOf<kernels::AllCalls>::Type;
 
+/// How a call with several ways is computed.
+struct TakenWay {
+  /// For people, and why so: "tiles, measured". Empty: there was no choice.
+  std::string words;
+  /// With fewer products than the plan's FLOPs say, which therefore show no
+  /// limit.
+  bool hasFewerProducts = false;
+};
+
 /// A launch that the device has made ready; launching it allocates nothing.
 class Executable {
 public:
   virtual ~Executable() = default;
 
-  /// How a call with several ways is computed, and why so, for people: "tiles,
-  /// measured". Empty: there was no choice.
-  virtual std::string way() const { return ""; }
+  virtual TakenWay way() const { return {}; }
 };
 
 /// The ways of calls, by the keys that a device gives them.

@@ -113,25 +113,25 @@ Result<Rank::Share> Rank::share() const {
   ZC_RETURN_IF_ERROR(world.all().allGather(&mine, all.data(), sizeof(Place)));
   // Ranks that a launcher has bound to processors of their own, or put into
   // groups of their own, share with nobody.
-  auto count = [&](auto isLike) {
-    return std::count_if(all.begin(), all.end(), [&](const Place &other) {
-      return other.isOn(mine) && isLike(other);
-    });
+  auto count = [&](int ranks, auto isMeant) {
+    return std::count_if(
+        all.begin(), all.begin() + ranks,
+        [&](const Place &other) { return other.isOn(mine) && isMeant(other); });
   };
+  auto isAny = [](const Place &) { return true; };
   auto isLike = [&](const Place &other) { return other.mask == mine.mask; };
+  auto overlaps = [&](const Place &other) { return other.overlaps(mine); };
+  auto isGrouped = [&](const Place &other) {
+    return other.group == mine.group;
+  };
   CoreNeighbours neighbours;
-  neighbours.count = count(isLike);
-  neighbours.overlap =
-      count([&](const Place &other) { return other.overlaps(mine); }) > 0;
+  neighbours.count = count(world.size(), isLike);
+  neighbours.place = count(world.rank(), isLike);
+  neighbours.overlap = count(world.size(), overlaps) > 0;
   Share share;
-  share.threads = shareCores(
-      allowed, quota, neighbours.count,
-      count([&](const Place &other) { return other.group == mine.group; }));
-  for (int lower = 0; lower < world.rank(); ++lower) {
-    share.place += all[size_t(lower)].isOn(mine);
-    neighbours.place +=
-        all[size_t(lower)].isOn(mine) && isLike(all[size_t(lower)]);
-  }
+  share.threads = shareCores(allowed, quota, neighbours.count,
+                             count(world.size(), isGrouped));
+  share.place = count(world.rank(), isAny);
   share.own = dealCores(allowed, quota, neighbours);
   return share;
 }

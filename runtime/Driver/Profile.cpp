@@ -2,6 +2,7 @@
 #include "runtime/Base/Status.h"
 #include "runtime/Plan/InstructionKind.h"
 #include "runtime/Plan/LibraryCalls.h"
+#include "runtime/Plan/ProgramNames.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -34,18 +35,19 @@ void Profile::ran(const plan::Program &program,
                   const plan::Instruction &instruction, Clock::time_point begin,
                   Clock::time_point end) {
   double seconds = std::chrono::duration<double>(end - begin).count();
-  const bool evaluates = program.name().rfind("eval", 0) == 0;
+  const bool evaluates =
+      ProgramName::parse(program.name()).base == programs::kEval;
   std::string name =
       std::string(kindOf(instruction)) + " " + operatorsOf(instruction);
-  bool isFiltered = false;
+  TakenWay taken;
   if (auto way = ways.find(&instruction); way != ways.end()) {
-    name += " (" + way->second + ")";
-    isFiltered = way->second.rfind("winograd", 0) == 0;
+    taken = way->second;
+    name += " (" + taken.words + ")";
   }
   Row &row =
       rows[{evaluates ? kEvaluation : nameOf(phaseOf(program, instruction)),
             std::move(name)}];
-  row.isFiltered = isFiltered;
+  row.hasFewerProducts = taken.hasFewerProducts;
   ++row.count;
   row.seconds += seconds;
   auto [fastest, isNew] = row.fastest.try_emplace(&instruction, seconds);
@@ -87,7 +89,7 @@ std::string Profile::printRates(const Row &row) const {
   compute /= limits.flopsPerSecond;
   memory /= limits.bytesPerSecond;
   if (compute > 1)
-    return rates + (row.isFiltered ? "  fewer FLOPs" : "    too short");
+    return rates + (row.hasFewerProducts ? "  fewer FLOPs" : "    too short");
   // More than memory can give: its share says nothing.
   if (memory > 1 && memory > compute)
     return rates + "  from caches";
@@ -113,7 +115,7 @@ void Profile::addOwnProducts() {
     return;
   for (const auto &[name, row] : rows) {
     double flops = 0, inAll = 1e-12;
-    if (row.isFiltered)
+    if (row.hasFewerProducts)
       continue;
     for (auto [instruction, seconds] : row.fastest) {
       flops += instruction->flops();

@@ -26,7 +26,7 @@ public:
   void addLimits(const DeviceLimits &measured);
 
   /// Instructions of other ways are told apart.
-  void setWays(std::map<const plan::Instruction *, std::string> ofCalls) {
+  void setWays(std::map<const plan::Instruction *, TakenWay> ofCalls) {
     ways = std::move(ofCalls);
   }
 
@@ -45,9 +45,7 @@ private:
   struct Row {
     int64_t count = 0;
     double seconds = 0;
-    /// Computed with fewer products than the plan's FLOPs say, which therefore
-    /// show no limit: Winograd's way.
-    bool isFiltered = false;
+    bool hasFewerProducts = false; // TakenWay
     /// Fastest execution of each of its instructions.
     std::map<const plan::Instruction *, double> fastest;
   };
@@ -64,7 +62,7 @@ private:
 
   DeviceLimits limits;
   std::map<Key, Row> rows;
-  std::map<const plan::Instruction *, std::string> ways; // of some
+  std::map<const plan::Instruction *, TakenWay> ways;    // of some
   std::map<const plan::Instruction *, StepPhase> phases; // of seen programs
 };
 

@@ -1,6 +1,7 @@
 #include "runtime/Driver/Session.h"
 #include "runtime/Device/Plugin.h"
 #include "runtime/Plan/Axes.h"
+#include "runtime/Plan/ProgramNames.h"
 #include "runtime/Plan/RankPrograms.h"
 #include "runtime/Plan/Verify.h"
 
@@ -147,7 +148,7 @@ Status Session::takeWays(const ChosenWays &ways) {
 }
 
 Status Session::makeCopies() {
-  const plan::Program *copy = theArtifact->program(kCopyProgram);
+  const plan::Program *copy = theArtifact->program(programs::kCopy);
   return copy ? theExecutor->run(*copy) : Status();
 }
 

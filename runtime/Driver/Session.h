@@ -38,7 +38,7 @@ public:
   Status takeWays(const ChosenWays &ways);
 
   /// Makes the parameters' 16-bit copies, where the artifact has such: after
-  /// parameters were read. The program kCopyProgram must be prepared then.
+  /// parameters were read. The program programs::kCopy must be prepared then.
   Status makeCopies();
   /// The same where no step has been: of all versions, which are alike.
   Status makeFirstCopies();

@@ -1,5 +1,5 @@
 #include "runtime/Driver/StepRunner.h"
-#include "runtime/Plan/Verify.h"
+#include "runtime/Plan/ProgramNames.h"
 
 namespace zc {
 
@@ -54,7 +54,7 @@ Result<StepMetrics> StepRunner::readMetrics(int64_t step) {
 }
 
 std::vector<std::string> trainingPrograms(const Session &session) {
-  std::vector<std::string> programs = {"init", kCopyProgram};
+  std::vector<std::string> programs = {programs::kInit, programs::kCopy};
   for (const plan::Order *order :
        {&session.orders().train, &session.orders().late})
     for (const std::string &name :

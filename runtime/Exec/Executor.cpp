@@ -3,6 +3,7 @@
 #include "runtime/Exec/LoadCode.h"
 #include "runtime/Plan/Feed.h"
 #include "runtime/Plan/NeededInstructions.h"
+#include "runtime/Plan/ProgramNames.h"
 #include "runtime/Plan/Types.h"
 #include "runtime/Plan/Verify.h"
 
@@ -200,7 +201,7 @@ Status Executor::connectLines() {
 
 Status Executor::initialise() {
   ZC_RETURN_IF_ERROR(writeCoordinates());
-  const plan::Program *init = theArtifact.program("init");
+  const plan::Program *init = theArtifact.program(programs::kInit);
   // All versions are the first one.
   for (int64_t version = std::max(1u, role().versions()); version > 0;) {
     setStepsDone(--version);
@@ -417,11 +418,11 @@ Status Executor::prepareCallsAgain() {
   return Status();
 }
 
-std::map<const plan::Instruction *, std::string> Executor::ways() const {
-  std::map<const plan::Instruction *, std::string> all;
+std::map<const plan::Instruction *, TakenWay> Executor::ways() const {
+  std::map<const plan::Instruction *, TakenWay> all;
   for (const Prepared &each : prepared)
     for (const Step &step : each.steps)
-      if (step.executable && !step.executable->way().empty())
+      if (step.executable && !step.executable->way().words.empty())
         all[step.instruction] = step.executable->way();
   return all;
 }

@@ -79,7 +79,7 @@ public:
   /// Prepares library calls anew, after the device was told other ways.
   Status prepareCallsAgain();
   /// How calls with several ways are computed; see Executable::way().
-  std::map<const plan::Instruction *, std::string> ways() const;
+  std::map<const plan::Instruction *, TakenWay> ways() const;
 
   /// Tells `observer` of every instruction from now on, once it has ended.
   void addObserver(InstructionObserver &observer) {

@@ -36,9 +36,9 @@ public:
 /// The rank at the other end of a message of `rank`: it has the same
 /// coordinates along all axes but "pp".
 inline int peerOf(const Mesh &mesh, int rank, const plan::Message &message) {
-  AxisNames pp;
-  pp.Add("pp");
-  return mesh.group(rank, pp).at(message.peer());
+  AxisNames roles;
+  roles.Add(axes::kRole);
+  return mesh.group(rank, roles).at(message.peer());
 }
 
 } // namespace zc

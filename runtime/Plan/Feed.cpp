@@ -1,4 +1,5 @@
 #include "runtime/Plan/Feed.h"
+#include "runtime/Plan/ProgramNames.h"
 #include "runtime/Plan/Target.h"
 #include "runtime/Plan/Types.h"
 
@@ -11,7 +12,7 @@ const plan::Program *programFedAhead(const plan::Manifest &manifest,
   if (runsOnHost(manifest.target()))
     return nullptr;
   for (const plan::Program &program : role.programs())
-    if (program.name() == "step" || program.name() == "micro")
+    if (program.name() == programs::kStep || program.name() == programs::kMicro)
       return &program;
   return nullptr;
 }

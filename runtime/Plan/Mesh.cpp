@@ -1,5 +1,4 @@
 #include "runtime/Plan/Mesh.h"
-#include "runtime/Plan/Axes.h"
 
 #include <algorithm>
 

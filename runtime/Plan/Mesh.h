@@ -4,6 +4,7 @@
 #define ZC_RUNTIME_PLAN_MESH_H
 
 #include "runtime/Base/Status.h"
+#include "runtime/Plan/Axes.h"
 #include "runtime/Plan/Manifest.pb.h"
 
 #include <algorithm>
@@ -32,7 +33,9 @@ public:
   int64_t coordinate(int64_t rank, const std::string &axis) const;
 
   /// Where ranks stand along this axis says which role they have.
-  const char *roleAxis() const { return hasServer ? "dp" : "pp"; }
+  const char *roleAxis() const {
+    return hasServer ? axes::kSample : axes::kRole;
+  }
   int64_t roles() const;
 
   /// A rank's role: where it stands along "pp"; with a parameter server, 0 of

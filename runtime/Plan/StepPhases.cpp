@@ -1,6 +1,7 @@
 #include "runtime/Plan/StepPhases.h"
 #include "runtime/Plan/FileTensor.h"
 #include "runtime/Plan/LibraryCalls.h"
+#include "runtime/Plan/ProgramNames.h"
 
 namespace zc {
 
@@ -34,17 +35,22 @@ bool isUpdateScalar(const plan::Buffer &buffer) {
          startsWith(buffer.name(), kSettingPrefix);
 }
 
+/// The phase of a program's first instructions.
+StepPhase phaseOf(const std::string &base) {
+  if (base == programs::kApply || base == programs::kCompressedApply)
+    return StepPhase::Optimizer;
+  return base == programs::kBackward || base == programs::kWeights
+             ? StepPhase::Backward
+             : StepPhase::Forward;
+}
+
 class Phases {
 public:
   explicit Phases(const plan::Program &program) : program(program) {}
 
   std::vector<StepPhase> find() const {
     std::vector<StepPhase> phases;
-    const std::string &name = program.name();
-    StepPhase phase = startsWith(name, "apply") ? StepPhase::Optimizer
-                      : name == "backward" || name == "weights"
-                          ? StepPhase::Backward
-                          : StepPhase::Forward;
+    StepPhase phase = phaseOf(ProgramName::parse(program.name()).base);
     for (const plan::Instruction &instruction : program.instructions()) {
       if (phase == StepPhase::Forward && makesGradient(instruction))
         phase = StepPhase::Backward;

@@ -1,5 +1,6 @@
 #include "runtime/Plan/Verify.h"
 #include "runtime/Plan/FileTensor.h"
+#include "runtime/Plan/ProgramNames.h"
 #include "runtime/Plan/StateVersions.h"
 #include "runtime/Plan/Types.h"
 
@@ -172,13 +173,13 @@ Status verifyPrograms(const plan::Role &role, const Mesh &mesh) {
       return bad("program '", program.name(), "': ", status.message());
   }
   bool drawn = std::any_of(role.states().begin(), role.states().end(), isDrawn);
-  if (drawn && !names.count("init"))
-    return bad("some states have no initial value and there is no program "
-               "'init'");
+  if (drawn && !names.count(programs::kInit))
+    return bad("some states have no initial value and there is no program '",
+               programs::kInit, "'");
   bool copies = std::any_of(role.states().begin(), role.states().end(), isCopy);
-  if (copies && !names.count(kCopyProgram))
-    return bad("parameters have copies and there is no program '", kCopyProgram,
-               "'");
+  if (copies && !names.count(programs::kCopy))
+    return bad("parameters have copies and there is no program '",
+               programs::kCopy, "'");
   return Status();
 }
 

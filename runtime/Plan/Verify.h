@@ -11,11 +11,6 @@ namespace zc {
 
 constexpr uint32_t kFormatVersion = 3;
 
-/// The program that makes the states of kind COPY from the parameters.
-constexpr const char kCopyProgram[] = "copy";
-/// In place of "apply" behind the manifest's freeze_step.
-constexpr const char kCompressedProgram[] = "apply.compressed";
-
 /// Whether the device's host computes it.
 inline bool isOnHost(const plan::Instruction &instruction) {
   return instruction.stream() == 3;

@@ -4,6 +4,7 @@
 #include "runtime/Plan/Axes.h"
 #include "runtime/Plan/Channels.h"
 #include "runtime/Plan/Mesh.h"
+#include "runtime/Plan/ProgramNames.h"
 #include "runtime/Plan/Types.h"
 #include "runtime/Plan/Verify.h"
 
@@ -52,7 +53,7 @@ using Sequences = std::map<std::string, std::vector<Issued>>;
 /// Programs that every role runs once, when all its messages have ended: in
 /// others a role would wait for one that waits for its message.
 bool isCommon(const std::string &program) {
-  return program == "apply" || program == kCompressedProgram;
+  return program == programs::kApply || program == programs::kCompressedApply;
 }
 
 Status addProgram(const plan::Program &program, uint32_t role, bool hasServer,

@@ -231,15 +231,14 @@ private:
     if (fields.has("algorithms"))
       cluster.ways.clear();
     for (const Json &name : fields.list("algorithms")) {
-      auto found =
-          std::find_if(std::begin(kWays), std::end(kWays),
-                       [&](const auto &each) { return name == each.first; });
-      if (found == std::end(kWays))
+      const std::optional<CollectiveWay> found =
+          name.is_string() ? findWay(name.get<std::string>()) : std::nullopt;
+      if (!found)
         fields.fail("algorithms", "expected ring, tree, doubling, "
                                   "rabenseifner or hierarchical, found " +
                                       name.dump());
       else
-        cluster.ways.push_back(found->second);
+        cluster.ways.push_back(*found);
     }
     if (cluster.ways.empty())
       fields.fail("algorithms", "expected at least one");
@@ -250,6 +249,20 @@ private:
 };
 
 } // namespace
+
+std::vector<CollectiveWay> listWays() {
+  std::vector<CollectiveWay> ways;
+  for (auto [name, way] : kWays)
+    ways.push_back(way);
+  return ways;
+}
+
+std::optional<CollectiveWay> findWay(std::string_view name) {
+  for (auto [known, way] : kWays)
+    if (name == known)
+      return way;
+  return std::nullopt;
+}
 
 const char *nameOf(CollectiveWay way) {
   for (auto [name, each] : kWays)

@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -75,6 +76,9 @@ struct LinkLevel {
 /// How a collective may be computed where its plan leaves that open.
 enum class CollectiveWay { Ring, Tree, Doubling, Rabenseifner, Hierarchical };
 const char *nameOf(CollectiveWay way);
+std::vector<CollectiveWay> listWays();
+/// The way of that name, or nothing.
+std::optional<CollectiveWay> findWay(std::string_view name);
 
 struct Cluster {
   std::string name;

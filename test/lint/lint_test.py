@@ -164,6 +164,10 @@ class Marks(LintTest):
         self.silent("marks", {"dialects/A.h": self.NORM,
                               "tools/lint/marks.txt": "sched.b\ntrain.norm\n"})
 
+    def test_a_call_of_several_ops_has_its_own(self):
+        self.silent("marks", {"passes/Fusion/Joined/A.cpp": self.NORM,
+                              "tools/lint/marks.txt": ""})
+
 
 class Requirements(LintTest):
     END_TO_END = {"test/e2e/CMakeLists.txt": "add_zc_e2e_test(a a_test.py)\n"

@@ -37,6 +37,27 @@ using namespace zc::train;
 namespace zc {
 namespace {
 
+/// On a train.fused that a library computes, a dictionary: its body is a batch
+/// norm in training, perhaps the sum with another image (the unit `addend`),
+/// and ReLU, of (image, scale, bias[, addend]) to (image, mean, inverse
+/// deviation); or the gradients of the two without an addend, of (image, scale,
+/// bias, mean, inverse deviation, gradient).
+constexpr llvm::StringLiteral kNormAttr = "train.norm";
+
+/// Whether cuDNN normalises such images: channels last, in 16 bits.
+bool isDnnNorm(Operation *op) {
+  constexpr int64_t kChannelStep = 8;
+  if (!isa<BatchNormTrainingOp, BatchNormGradOp>(op))
+    return false;
+  auto type = cast<RankedTensorType>(op->getOperand(0).getType());
+  Type element = type.getElementType();
+  int64_t rank = type.getRank();
+  return cast<ImageOpInterface>(op).hasChannelsLast() &&
+         (element.isBF16() || element.isF16()) && (rank == 4 || rank == 5) &&
+         type.getShape().back() % kChannelStep == 0 &&
+         type.getNumElements() <= std::numeric_limits<int32_t>::max();
+}
+
 /// The library gives and takes 1 / sqrt(variance + epsilon). The way back
 /// rounds three times: variance + epsilon is right to some 2^-22 of itself.
 Value varianceOf(ChannelBuilder &b, Value inverse, double epsilon) {
@@ -240,7 +261,7 @@ Value join(const ActiveNorm &found, StringRef library) {
 /// The norms of one block.
 class Norms {
 public:
-  Norms(Block &block, const Target &target) : block(block), target(target) {}
+  Norms(Block &block, StringRef library) : block(block), library(library) {}
 
   /// Returns how many regions were made.
   unsigned join() {
@@ -255,8 +276,7 @@ public:
 private:
   void joinGradient(BatchNormGradOp op) {
     auto found = SlopedGradient::find(op);
-    StringRef library = target.fusedLibraryFor(op);
-    if (!found || library.empty() || !isFloat32(op.getMean()) ||
+    if (!found || !isDnnNorm(op) || !isFloat32(op.getMean()) ||
         !isFloat32(op.getScaleGrad()))
       return;
     zc::join(*found, library, inverseOf(found->norm));
@@ -265,8 +285,7 @@ private:
 
   void joinForward(BatchNormTrainingOp op) {
     auto found = ActiveNorm::find(op);
-    StringRef library = target.fusedLibraryFor(op);
-    if (!found || library.empty() || !isFloat32(op.getMean()))
+    if (!found || !isDnnNorm(op) || !isFloat32(op.getMean()))
       return;
     Value before = inverses.lookup(op);
     Value inverse = zc::join(*found, library);
@@ -289,7 +308,7 @@ private:
   }
 
   Block &block;
-  const Target &target;
+  const StringRef library;
   DenseMap<Operation *, Value> inverses;
   unsigned count = 0;
 };
@@ -297,7 +316,8 @@ private:
 } // namespace
 
 unsigned joinNorm(Block &block, const Target &target) {
-  return Norms(block, target).join();
+  const StringRef library = target.joinedLibrary("norm");
+  return library.empty() ? 0 : Norms(block, library).join();
 }
 
 } // namespace zc

@@ -21,10 +21,6 @@ bool CudaTarget::needsFloat32(Operation *op) const {
   return cuda::needsFloat32(op, libraries);
 }
 
-StringRef CudaTarget::fusedLibraryFor(Operation *op) const {
-  return cuda::fusedLibraryFor(op, libraries);
-}
-
 // GPUs want larger products than CPUs, and have many times the FLOPs for a
 // byte of the sum of the weights' gradient.
 int64_t CudaTarget::mostChunkSamples() const { return 4096; }

@@ -16,7 +16,6 @@ public:
 
   llvm::StringRef libraryFor(mlir::Operation *op) const override;
   bool needsFloat32(mlir::Operation *op) const override;
-  llvm::StringRef fusedLibraryFor(mlir::Operation *op) const override;
   bool runsBesideHost() const override { return true; }
   int64_t mostChunkSamples() const override;
   const MachineRates &rates() const override;

@@ -15,7 +15,6 @@ static constexpr llvm::StringLiteral kMatmul = "cublaslt.matmul",
                                      kFloat8 = "cublaslt.fp8",
                                      kConvolution = "cudnn.convolution",
                                      kPooling = "cudnn.pooling",
-                                     kNorm = "cudnn.norm",
                                      kAttention = "cudnn.attention";
 /// kAttention for fewer keys than are worth it, and than versions up to 9.15
 /// have gradients for.
@@ -23,11 +22,9 @@ static constexpr llvm::StringLiteral kShortAttention = "cudnn.short-attention";
 
 ArrayRef<LibraryName> getLibraryNames() {
   static constexpr LibraryName kNames[] = {
-      {kMatmul},          {kFloat8},
-      {kEpilogue},        {kSums, false},
-      {kReluBits, false}, {kConvolution},
-      {kPooling},         {kNorm},
-      {kAttention},       {kShortAttention, false}};
+      {kMatmul},      {kFloat8},          {kEpilogue},
+      {kSums, false}, {kReluBits, false}, {kConvolution},
+      {kPooling},     {kAttention},       {kShortAttention, false}};
   return kNames;
 }
 
@@ -117,20 +114,6 @@ static bool isDnnAttention(Operation *op, const Libraries &libraries) {
   return gradient && isDnnAttention<AttentionGradOp>(gradient, libraries);
 }
 
-/// Whether cuDNN normalises such images.
-static bool isDnnNorm(Operation *op) {
-  constexpr int64_t kChannelStep = 8;
-  if (!isa<BatchNormTrainingOp, BatchNormGradOp>(op))
-    return false;
-  auto type = cast<RankedTensorType>(op->getOperand(0).getType());
-  Type element = type.getElementType();
-  int64_t rank = type.getRank();
-  return cast<ImageOpInterface>(op).hasChannelsLast() &&
-         (element.isBF16() || element.isF16()) && (rank == 4 || rank == 5) &&
-         type.getShape().back() % kChannelStep == 0 &&
-         type.getNumElements() <= std::numeric_limits<int32_t>::max();
-}
-
 /// Matrices of which all sizes are multiples of 16, also where a rank has a
 /// part of them.
 static bool isLtFloat8(ScaledMatmulOp op) {
@@ -163,10 +146,6 @@ static StringRef findLibrary(Operation *op, const Libraries &libraries) {
 StringRef libraryFor(Operation *op, const Libraries &libraries) {
   StringRef name = findLibrary(op, libraries);
   return libraries.has(name) ? name : "";
-}
-
-StringRef fusedLibraryFor(Operation *op, const Libraries &libraries) {
-  return isDnnNorm(op) && libraries.has(kNorm) ? StringRef(kNorm) : "";
 }
 
 bool needsFloat32(Operation *op, const Libraries &libraries) {

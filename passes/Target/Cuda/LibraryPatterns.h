@@ -27,13 +27,6 @@ inline constexpr llvm::StringLiteral kReluBits = "cublaslt.relu-bits";
 /// a mask, and its gradient. None for what `libraries` leaves out.
 llvm::StringRef libraryFor(mlir::Operation *op, const Libraries &libraries);
 
-/// The library call for an op together with ops around it, or an empty string:
-/// there is one for train.batch_norm_training and its gradient, with the ReLU
-/// behind them, of images whose channels lie last, in 16 bits, a multiple of 8
-/// of them.
-llvm::StringRef fusedLibraryFor(mlir::Operation *op,
-                                const Libraries &libraries);
-
 /// Whether generated code would add up more in a team's memory than there is:
 /// products, convolutions and attention's gradient in 16 bits that no library
 /// computes.

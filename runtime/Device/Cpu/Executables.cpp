@@ -35,7 +35,7 @@ class PrimitiveExecutable final : public CpuExecutable {
 public:
   PrimitiveExecutable(std::unique_ptr<kernels::Primitive> primitive,
                       std::vector<void *> operands, void *workspace,
-                      const kernels::WorkHint &hint, std::string theWay)
+                      const kernels::WorkHint &hint, TakenWay theWay)
       : primitive(std::move(primitive)), operands(std::move(operands)),
         workspace(workspace), hint(hint), theWay(std::move(theWay)) {}
 
@@ -48,14 +48,14 @@ public:
     return Status();
   }
 
-  std::string way() const override { return theWay; }
+  TakenWay way() const override { return theWay; }
 
 private:
   std::unique_ptr<kernels::Primitive> primitive;
   std::vector<void *> operands;
   void *workspace;
   kernels::WorkHint hint;
-  std::string theWay;
+  TakenWay theWay;
 };
 
 class CopyExecutable final : public CpuExecutable {
@@ -77,15 +77,19 @@ private:
   const OffloadFile *file; // that one side lies in; null: neither does
 };
 
-/// "tiles by rule", "library-product, measured".
-std::string describeWay(const CallWay &way, const kernels::Primitive &made) {
-  if (way.isMeasured)
-    return strCat(nameOf(way.way), ", measured");
-  kernels::Way taken = kernels::Way::Library;
+/// The way that the rule has taken.
+kernels::Way wayByRule(const kernels::Primitive &made) {
   for (kernels::Way ours : {kernels::Way::Tiles, kernels::Way::Winograd})
     if (made.implementation().rfind(nameOf(ours), 0) == 0)
-      taken = ours;
-  return strCat(nameOf(taken), " by rule");
+      return ours;
+  return kernels::Way::Library;
+}
+
+/// "tiles by rule", "library-product, measured".
+TakenWay describeWay(const CallWay &way, const kernels::Primitive &made) {
+  const kernels::Way taken = way.isMeasured ? way.way : wayByRule(made);
+  return {strCat(nameOf(taken), way.isMeasured ? ", measured" : " by rule"),
+          kernels::needsFewerProducts(taken)};
 }
 
 /// `create` makes the primitive for the calling thread's team; `way`: null
@@ -106,10 +110,10 @@ ExecutableResult makePrimitive(const Spec &spec, const Create &create,
   }
   if (!primitive)
     return Status(StatusCode::ResourceExhausted, error);
-  std::string described = way ? describeWay(*way, *primitive) : "";
+  TakenWay taken = way ? describeWay(*way, *primitive) : TakenWay();
   return std::unique_ptr<Executable>(std::make_unique<PrimitiveExecutable>(
       std::move(primitive), std::move(operands), workspace, hint,
-      std::move(described)));
+      std::move(taken)));
 }
 
 } // namespace

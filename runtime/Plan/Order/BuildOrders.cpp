@@ -6,6 +6,7 @@
 #include "runtime/Plan/Order/Schedules.h"
 #include "runtime/Plan/Order/VerifyOrders.h"
 #include "runtime/Plan/Order/Versions.h"
+#include "runtime/Plan/ProgramNames.h"
 #include "runtime/Plan/Types.h"
 
 #include <algorithm>
@@ -14,9 +15,6 @@
 
 namespace zc {
 namespace {
-
-constexpr uint32_t kMicroParts = kForwardPart | kBackwardPart | kWeightsPart;
-constexpr uint32_t kStepParts = kMicroParts | kApplyPart;
 
 template <typename... Parts> Status bad(const Parts &...parts) {
   return makeError(StatusCode::InvalidArgument, parts...);
@@ -110,11 +108,12 @@ Status CallPlan::addWork(const PipelineSchedule &schedule,
   const uint32_t backward =
       splits ? kBackwardPart : kBackwardPart | kWeightsPart;
   if (work.work == Work::Forward)
-    return add(kForwardPart, "forward", work.microBatch, chunk);
+    return add(kForwardPart, programs::kForward, work.microBatch, chunk);
   if (work.work == Work::Backward)
-    ZC_RETURN_IF_ERROR(add(backward, "backward", work.microBatch, chunk));
+    ZC_RETURN_IF_ERROR(
+        add(backward, programs::kBackward, work.microBatch, chunk));
   if (splits && (work.work == Work::Weights || !schedule.splitsWeights))
-    return add(kWeightsPart, "weight_gradients", work.microBatch, chunk);
+    return add(kWeightsPart, programs::kWeights, work.microBatch, chunk);
   return Status();
 }
 
@@ -124,8 +123,9 @@ CallPlan::train(const PipelineSchedule &schedule,
   calls.clear();
   if (use.find(kStepParts) >= 0) {
     if (!isAlone || schedule.microBatches != 1)
-      return bad("its program 'step' is for one role and one micro-batch");
-    ZC_RETURN_IF_ERROR(add(kStepParts, "step", 0));
+      return bad("its program '", programs::kStep,
+                 "' is for one role and one micro-batch");
+    ZC_RETURN_IF_ERROR(add(kStepParts, programs::kStep, 0));
     return calls;
   }
   const bool isFused = use.find(kMicroParts) >= 0 && !receivesGradients(role) &&
@@ -137,9 +137,9 @@ CallPlan::train(const PipelineSchedule &schedule,
     if (!isFused)
       ZC_RETURN_IF_ERROR(addWork(schedule, work));
     else if (work.work == Work::Forward)
-      ZC_RETURN_IF_ERROR(add(kMicroParts, "micro", work.microBatch));
+      ZC_RETURN_IF_ERROR(add(kMicroParts, programs::kMicro, work.microBatch));
   }
-  ZC_RETURN_IF_ERROR(add(kApplyPart, "apply", 0));
+  ZC_RETURN_IF_ERROR(add(kApplyPart, programs::kApply, 0));
   return calls;
 }
 

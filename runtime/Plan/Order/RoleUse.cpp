@@ -1,4 +1,5 @@
 #include "runtime/Plan/Order/RoleUse.h"
+#include "runtime/Plan/ProgramNames.h"
 #include "runtime/Plan/Types.h"
 
 #include <algorithm>
@@ -6,53 +7,33 @@
 namespace zc {
 namespace {
 
-uint32_t partsOf(const std::string &name, bool splitsWeights) {
-  if (name == "forward")
-    return kForwardPart;
-  if (name == "backward")
-    return splitsWeights ? kBackwardPart : kBackwardPart | kWeightsPart;
-  if (name == "weight_gradients")
-    return kWeightsPart;
-  if (name == "micro")
-    return kForwardPart | kBackwardPart | kWeightsPart;
-  if (name == "step")
-    return kForwardPart | kBackwardPart | kWeightsPart | kApplyPart;
-  if (name == "apply")
-    return kApplyPart;
-  if (name == "apply.compressed")
-    return kLateApplyPart;
-  if (name == "eval")
-    return kEvalPart;
-  if (name == "gather")
-    return kGatherPart;
+uint32_t partsOf(const std::string &base, bool splitsWeights) {
+  const struct {
+    const char *base;
+    uint32_t parts;
+  } kinds[] = {{programs::kForward, kForwardPart},
+               {programs::kBackward,
+                splitsWeights ? kBackwardPart : kBackwardPart | kWeightsPart},
+               {programs::kWeights, kWeightsPart},
+               {programs::kMicro, kMicroParts},
+               {programs::kStep, kStepParts},
+               {programs::kApply, kApplyPart},
+               {programs::kCompressedApply, kLateApplyPart},
+               {programs::kEval, kEvalPart},
+               {programs::kGather, kGatherPart}};
+  for (const auto &kind : kinds)
+    if (base == kind.base)
+      return kind.parts;
   return 0;
 }
 
-// More stages than any role has.
-constexpr uint32_t kMostChunks = 1024;
-
-/// "forward.1" is of the role's second stage.
-struct StageName {
-  std::string base;
-  uint32_t chunk = 0;
-};
-
-StageName parseName(const std::string &name) {
-  const size_t dot = name.rfind('.');
-  if (dot == std::string::npos || dot + 1 == name.size() ||
-      name.size() - dot > 5 ||
-      name.find_first_not_of("0123456789", dot + 1) != std::string::npos)
-    return {name, 0};
-  return {name.substr(0, dot), uint32_t(std::stoul(name.substr(dot + 1)))};
-}
-
 bool hasWeights(const plan::Role &role, uint32_t chunk) {
-  return std::any_of(role.programs().begin(), role.programs().end(),
-                     [&](const plan::Program &program) {
-                       const StageName name = parseName(program.name());
-                       return name.base == "weight_gradients" &&
-                              name.chunk == chunk;
-                     });
+  return std::any_of(
+      role.programs().begin(), role.programs().end(),
+      [&](const plan::Program &program) {
+        const ProgramName name = ProgramName::parse(program.name());
+        return name.base == programs::kWeights && name.chunk == chunk;
+      });
 }
 
 void insert(std::vector<uint32_t> &sorted, uint32_t value) {
@@ -100,7 +81,7 @@ Result<std::vector<uint32_t>> gatheredBy(const plan::Role &role,
 
 Result<ProgramUse> useOf(const plan::Role &role, const plan::Program &program) {
   ProgramUse use;
-  const StageName name = parseName(program.name());
+  const ProgramName name = ProgramName::parse(program.name());
   use.parts = partsOf(name.base, hasWeights(role, name.chunk));
   use.chunk = use.parts ? name.chunk : 0;
   if (use.chunk >= kMostChunks)

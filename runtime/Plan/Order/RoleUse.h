@@ -31,6 +31,8 @@ enum Part : uint32_t {
   kLateApplyPart = 16, // behind the freeze step
   kEvalPart = 32,
   kGatherPart = 64, // of the units that micro-batches read
+  kMicroParts = kForwardPart | kBackwardPart | kWeightsPart,
+  kStepParts = kMicroParts | kApplyPart,
 };
 
 /// The part that reads a received message, or that writes a sent one.

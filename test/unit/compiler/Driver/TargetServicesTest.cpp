@@ -88,9 +88,8 @@ TEST_F(TargetServicesTest, TheQuickestWayIsTaken) {
 
 /// The dialect verifies names, which are the simulator's.
 TEST_F(TargetServicesTest, EveryWayOfTheSimulatorIsOneOfTheDialect) {
-  for (CollectiveWay way :
-       {CollectiveWay::Ring, CollectiveWay::Tree, CollectiveWay::Doubling,
-        CollectiveWay::Rabenseifner, CollectiveWay::Hierarchical})
+  ASSERT_GE(listWays().size(), 2u);
+  for (CollectiveWay way : listWays())
     EXPECT_GT(time("all_reduce", R"(axes = ["dp"])", kWhole,
                    R"([")" + std::string(nameOf(way)) + R"("])"),
               0)

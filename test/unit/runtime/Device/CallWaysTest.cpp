@@ -48,7 +48,7 @@ protected:
     EXPECT_TRUE(device->launch(**made, 0).ok());
     for (float each : product.c)
       EXPECT_EQ(each, 128 * 0.125f);
-    return (*made)->way();
+    return (*made)->way().words;
   }
 
   Product product;

@@ -8,7 +8,7 @@ namespace {
 
 /// The profile of one convolution of 300 MFLOP that takes a millisecond, on a
 /// machine of 100 GFLOP/s.
-std::string profileOf(const std::string &way) {
+std::string profileOf(const TakenWay &way) {
   plan::Program program;
   program.set_name("step");
   plan::Instruction &instruction = *program.add_instructions();
@@ -26,14 +26,14 @@ std::string profileOf(const std::string &way) {
 }
 
 TEST(Profile, WhatWasComputedFasterIsTheLimit) {
-  const std::string text = profileOf("library by rule");
+  const std::string text = profileOf({"library by rule"});
   EXPECT_NE(text.find("limits: compute 300 GFLOP/s"), text.npos) << text;
   EXPECT_NE(text.find("100% compute"), text.npos) << text;
 }
 
 /// The plan counts the FLOPs of direct sums.
 TEST(Profile, FewerProductsShowNoLimit) {
-  const std::string text = profileOf("winograd by rule");
+  const std::string text = profileOf({"winograd by rule", true});
   EXPECT_NE(text.find("limits: compute 100 GFLOP/s"), text.npos) << text;
   EXPECT_NE(text.find("300.0"), text.npos) << text;
   EXPECT_NE(text.find("fewer FLOPs  convolution"), text.npos) << text;
