@@ -36,7 +36,7 @@ private:
   void findGradients(mlir::Operation &op);
 
   llvm::DenseSet<mlir::Operation *> backward;
-  /// Of the program and of the regions of its ops.
+  /// Values of the program and of the regions of its ops.
   llvm::DenseSet<mlir::Value> gradients;
 };
 
