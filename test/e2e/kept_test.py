@@ -15,7 +15,6 @@ import re
 import unittest
 
 import numpy as np
-from onnx import helper
 
 from small_models import SmallModels, drawn
 from zctest import (Fixture, ZcTest, has_avx512, latest_step, load_tensors,
@@ -230,7 +229,7 @@ class Signs(SmallModels):
     """x + |x W|, eight times: the gradient has the signs of a product, which are
     those of x W where that is kept, but not where rounded values run again."""
 
-    ROWS, WIDTH, LAYERS = 64, 64, 8
+    LAYERS, SHAPE = 8, (64, 64)
 
     def write_model(self):
         nodes, last = [], "x"
@@ -238,21 +237,17 @@ class Signs(SmallModels):
             for op, inputs, output in (("MatMul", [last, f"w{i}"], f"p{i}"),
                                        ("Abs", [f"p{i}"], f"a{i}"),
                                        ("Add", [last, f"a{i}"], f"h{i}")):
-                nodes.append(helper.make_node(op, inputs, [output],
-                                              name=f"/layers.{i}/{op}"))
+                nodes.append((op, inputs, output, ("name", f"/layers.{i}/{op}")))
             last = f"h{i}"
-        shape = (self.ROWS, self.WIDTH)
-        weights = drawn({f"w{i}": (self.WIDTH, self.WIDTH)
-                         for i in range(self.LAYERS)})
+        weights = drawn({f"w{i}": self.SHAPE for i in range(self.LAYERS)})
         return self.save("signs.onnx", nodes,
                          {name: 0.5 * each for name, each in weights.items()},
-                         inputs={"x": shape}, outputs={last: shape})
+                         inputs={"x": self.SHAPE}, outputs={last: self.SHAPE})
 
     def test_sums_that_run_again(self):
         model = self.write_model()
         random = np.random.default_rng(3)
-        x, labels = (random.normal(size=(self.ROWS, self.WIDTH)).astype(
-            np.float32) for _ in range(2))
+        x, labels = random.normal(size=(2, *self.SHAPE)).astype(np.float32)
         for recompute in ("none", "layer"):
             steps, said = {}, ""
             for kinds in ("none", "fp8"):
