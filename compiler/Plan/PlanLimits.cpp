@@ -171,6 +171,20 @@ std::string explainMemory(const plan::Manifest &manifest,
       .str();
 }
 
+/// Whether weights would not fit even if there were nothing else; empty if they
+/// would.
+std::string explainWeights(const Cluster &cluster, const PlanReport &report) {
+  uint64_t most = 0;
+  for (const auto &role : report.roles)
+    most = std::max<uint64_t>(most, role.memory.classes[plan::PARAMETERS]);
+  if (double(most) <= double(cluster.device.memoryBytes))
+    return "";
+  return formatv("weights: a rank's alone take {0}, before gradients, moments "
+                 "and activations, and a device has {1}",
+                 printSize(most), printSize(cluster.device.memoryBytes))
+      .str();
+}
+
 /// A way out where a rank waits longer than it computes, for axes of the mesh,
 /// whose names `waited` has, or for copies of what is offloaded. Empty where
 /// none is known.
@@ -192,6 +206,8 @@ std::vector<std::string> findLimits(const plan::Manifest &manifest,
                                     const Cluster &cluster,
                                     const PlanReport &report) {
   std::vector<std::string> limits;
+  if (std::string weights = explainWeights(cluster, report); !weights.empty())
+    limits.push_back(std::move(weights));
   if (!report.fits)
     limits.push_back(explainMemory(manifest, cluster, report));
   double computed = 0;

@@ -10,6 +10,7 @@ namespace {
 /// One word of the list, perhaps with a parameter: NAME or NAME=PARAMETER.
 struct EncodingKind {
   StringRef name, parameter; // the latter for people
+  bool rounds;
   /// None where the parameter, empty if none is given, is not understood.
   KeptEncoders (*create)(StringRef parameter);
 };
@@ -34,11 +35,11 @@ KeptEncoders createSparse(StringRef parameter) {
 // In the order in which they are tried: exact ones first, then the fewest bits;
 // a value is rounded once, as no encoder takes what another has rounded.
 constexpr EncodingKind kKinds[] = {
-    {"bits", "", withoutParameter<createSignEncoder, createBitEncoder>},
-    {"sparse", "[=DENSITY]", createSparse},
-    {"fp8", "", withoutParameter<createFloat8Encoder>},
-    {"bf16", "", withoutParameter<createBfloat16Encoder>},
-    {"fp16", "", withoutParameter<createFloat16Encoder>},
+    {"bits", "", false, withoutParameter<createSignEncoder, createBitEncoder>},
+    {"sparse", "[=DENSITY]", false, createSparse},
+    {"fp8", "", true, withoutParameter<createFloat8Encoder>},
+    {"bf16", "", true, withoutParameter<createBfloat16Encoder>},
+    {"fp16", "", true, withoutParameter<createFloat16Encoder>},
 };
 
 std::string listKinds() {
@@ -48,17 +49,31 @@ std::string listKinds() {
   return names;
 }
 
-} // namespace
-
-std::optional<KeptEncoders> parseEncodings(StringRef list, std::string &error) {
+SmallVector<StringRef> splitList(StringRef list) {
   SmallVector<StringRef> words;
   if (list != "none")
     list.split(words, ',');
+  return words;
+}
+
+StringRef nameOf(StringRef word) { return word.split('=').first; }
+
+bool isRounding(StringRef word) {
+  return llvm::any_of(kKinds, [&](const EncodingKind &kind) {
+    return kind.rounds && kind.name == nameOf(word);
+  });
+}
+
+} // namespace
+
+std::optional<KeptEncoders> parseEncodings(StringRef list, std::string &error) {
+  SmallVector<StringRef> words = splitList(list);
+  const bool hasTwoOf16 =
+      llvm::is_contained(words, "bf16") && llvm::is_contained(words, "fp16");
   KeptEncoders encoders;
   for (const EncodingKind &kind : kKinds) {
-    auto *word = llvm::find_if(words, [&](StringRef each) {
-      return each.split('=').first == kind.name;
-    });
+    auto *word = llvm::find_if(
+        words, [&](StringRef each) { return nameOf(each) == kind.name; });
     if (word == words.end())
       continue;
     KeptEncoders made = kind.create(word->split('=').second);
@@ -67,7 +82,6 @@ std::optional<KeptEncoders> parseEncodings(StringRef list, std::string &error) {
     llvm::move(made, std::back_inserter(encoders));
     words.erase(word);
   }
-  const bool hasTwoOf16 = list.contains("bf16") && list.contains("fp16");
   if (words.empty() && !hasTwoOf16)
     return encoders;
   error = words.empty()
@@ -78,8 +92,7 @@ std::optional<KeptEncoders> parseEncodings(StringRef list, std::string &error) {
 }
 
 bool roundsValues(StringRef list) {
-  return llvm::any_of(ArrayRef<StringRef>{"bf16", "fp16", "fp8"},
-                      [&](StringRef name) { return list.contains(name); });
+  return llvm::any_of(splitList(list), isRounding);
 }
 
 ValueRange

@@ -78,8 +78,9 @@ def EncodeKeptPass : Pass<"zc-encode-kept", "::mlir::ModuleOp"> {
     - `bf16`, `fp16`: float32 in 16 bits; numbers beyond fp16's range become its
       largest one
     - `fp8`: floats of 32 and 16 bits as E4M3, without a scale, of which the
-      backward makes sums and products or asks where they are 0, above or below,
-      also by what it computes again from them; numbers beyond 448 become 448
+      backward makes sums and products, also by what it computes again from them,
+      or whose own sign it asks, not that of a sum of them; numbers beyond 448
+      become 448
 
     The first of several that may keep a value does, and `fp8` comes before 16 bits.
     Where one op of the backward alone needs a decoded value, it comes before others

@@ -2,8 +2,9 @@
 #include "passes/Memory/RoundedReads.h"
 
 #include "dialects/Train/Ops/OpSupport.h"
+#include "dialects/Train/ProgramBuilder.h"
+#include "passes/Analysis/Messages.h"
 #include "passes/Memory/StepAnalysis.h"
-#include "passes/Scheduling/TrainProgram.h"
 
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SetVector.h"
@@ -13,18 +14,51 @@ using namespace zc::train;
 
 namespace zc {
 
-RoundedReads::RoundedReads(func::FuncOp program) {
-  StepAnalysis analysis(program);
-  DenseSet<Operation *> others; // ops of the backward that run once
-  for (FusedOp op : analysis.getBackward())
-    if (!op->hasAttr(kRecomputedAttr))
-      others.insert(op.getOperation());
-  for (FusedOp op : analysis.getBackward())
-    if (llvm::none_of(op.getInputs(), [&](Value operand) {
-          return others.contains(getTensorRoot(operand).getDefiningOp());
-        }))
-      ofForward.insert(op.getOperation());
+//===----------------------------------------------------------------------===//
+// Gradients
+//===----------------------------------------------------------------------===//
+
+// A loss of sums and products that has the gradient 1 has no mark. Then more is
+// taken for a value than is one, and followed.
+static bool isGradientArgument(func::FuncOp program, unsigned argument) {
+  auto state =
+      program.getArgAttrOfType<FlatSymbolRefAttr>(argument, kStateAttr);
+  auto received = getReceived(program, argument);
+  return (state && state.getValue() == kLossScale) ||
+         (received && received->isGradient);
 }
+
+RoundedReads::RoundedReads(func::FuncOp program) {
+  for (FusedOp op : StepAnalysis(program).getBackward())
+    backward.insert(op.getOperation());
+  for (BlockArgument argument : program.getArguments())
+    if (isGradientArgument(program, argument.getArgNumber()))
+      gradients.insert(argument);
+  for (Operation &op : program.getBody().front().without_terminator())
+    findGradients(op);
+}
+
+void RoundedReads::findGradients(Operation &op) {
+  auto isGradient = [&](Value value) { return gradients.contains(value); };
+  if (auto fused = dyn_cast<FusedOp>(op)) {
+    Block &body = fused.getBody().front();
+    for (OpOperand &operand : op.getOpOperands())
+      if (isGradient(operand.get()))
+        gradients.insert(body.getArgument(operand.getOperandNumber()));
+    for (Operation &inner : body.without_terminator())
+      findGradients(inner);
+    for (OpOperand &yielded : body.getTerminator()->getOpOperands())
+      if (isGradient(yielded.get()))
+        gradients.insert(op.getResult(yielded.getOperandNumber()));
+  } else if (isa<SoftmaxCrossEntropyGradOp>(op) ||
+             llvm::any_of(op.getOperands(), isGradient)) {
+    gradients.insert_range(op.getResults());
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Reads of rounded values
+//===----------------------------------------------------------------------===//
 
 namespace {
 
@@ -43,17 +77,21 @@ bool isLinearRead(OpOperand &read) {
                    Linearity::None;
 }
 
+/// Whether results have the signs of what is read: no sum of rounded values has
+/// those of the sum.
+bool keepsSigns(Operation *reader) {
+  return isa<ConvertOp, ReshapeOp, BroadcastOp, TransposeOp>(reader);
+}
+
 /// Goes from rounded values to what is made of them.
 class RoundedValues {
 public:
-  explicit RoundedValues(const DenseSet<Operation *> &ofForward)
-      : ofForward(ofForward) {}
+  RoundedValues(const DenseSet<Operation *> &backward,
+                const DenseSet<Value> &gradients)
+      : backward(backward), gradients(gradients) {}
 
-  /// An operand of a fused op.
-  void enter(OpOperand &read) {
-    Block &body = cast<FusedOp>(read.getOwner()).getBody().front();
-    values.insert(body.getArgument(read.getOperandNumber()));
-  }
+  /// An operand of a fused op that is a kept value.
+  void start(OpOperand &read) { enter(read, /*hasSigns=*/true); }
 
   /// Whether all reads bear it.
   bool areBorne() {
@@ -65,34 +103,51 @@ public:
   }
 
 private:
+  void add(Value value, bool hasSigns) {
+    values.insert(value);
+    if (hasSigns)
+      withSigns.insert(value);
+  }
+
+  void enter(OpOperand &read, bool hasSigns) {
+    Block &body = cast<FusedOp>(read.getOwner()).getBody().front();
+    add(body.getArgument(read.getOperandNumber()), hasSigns);
+  }
+
   bool follow(OpOperand &read) {
     Operation *reader = read.getOwner();
-    if (isa<FusedOp>(reader)) {
-      enter(read);
-      return true;
-    }
+    const bool hasSigns = withSigns.contains(read.get());
     if (isa<YieldOp>(reader)) {
-      if (ofForward.contains(reader->getParentOp()))
-        values.insert(
-            reader->getParentOp()->getResult(read.getOperandNumber()));
+      if (!gradients.contains(read.get()))
+        add(reader->getParentOp()->getResult(read.getOperandNumber()),
+            hasSigns);
       return true;
     }
-    if (isComparedWithZero(read))
+    if (isa<FusedOp>(reader)) {
+      if (backward.contains(reader))
+        enter(read, hasSigns);
       return true;
-    values.insert(reader->result_begin(), reader->result_end());
+    }
+    if (reader->hasTrait<OpTrait::IsTerminator>() ||
+        (hasSigns && isComparedWithZero(read)))
+      return true;
+    for (Value result : reader->getResults())
+      add(result, hasSigns && keepsSigns(reader));
     return isLinearRead(read);
   }
 
-  const DenseSet<Operation *> &ofForward;
+  const DenseSet<Operation *> &backward;
+  const DenseSet<Value> &gradients;
   llvm::SetVector<Value> values; // in the order in which they were reached
+  DenseSet<Value> withSigns;     // those of `values` that have the kept one's
 };
 
 } // namespace
 
 bool RoundedReads::areBorne(ArrayRef<OpOperand *> reads) const {
-  RoundedValues values(ofForward);
+  RoundedValues values(backward, gradients);
   for (OpOperand *read : reads)
-    values.enter(*read);
+    values.start(*read);
   return values.areBorne();
 }
 

@@ -16,6 +16,7 @@ import unittest
 
 import numpy as np
 
+from small_models import SmallModels, drawn
 from zctest import (Fixture, ZcTest, has_avx512, latest_step, load_tensors,
                     read_log)
 
@@ -222,6 +223,46 @@ class EightBits(Kept):
             gained[kinds] = losses[0] - np.mean(losses[-5:])
         self.assertGreater(gained["none"], 0.5 * losses[0])
         self.assertLess(abs(gained["fp8"] / gained["none"] - 1), 0.05)
+
+
+class Signs(SmallModels):
+    """x + |x W|, eight times: the gradient has the signs of a product, which are
+    those of x W where that is kept, but not where rounded values run again."""
+
+    LAYERS, SHAPE = 8, (64, 64)
+
+    def write_model(self):
+        nodes, last = [], "x"
+        for i in range(self.LAYERS):
+            for op, inputs, output in (("MatMul", [last, f"w{i}"], f"p{i}"),
+                                       ("Abs", [f"p{i}"], f"a{i}"),
+                                       ("Add", [last, f"a{i}"], f"h{i}")):
+                nodes.append((op, inputs, output, ("name", f"/layers.{i}/{op}")))
+            last = f"h{i}"
+        weights = drawn({f"w{i}": self.SHAPE for i in range(self.LAYERS)})
+        return self.save("signs.onnx", nodes,
+                         {name: 0.5 * each for name, each in weights.items()},
+                         inputs={"x": self.SHAPE}, outputs={last: self.SHAPE})
+
+    def test_sums_that_run_again(self):
+        model = self.write_model()
+        random = np.random.default_rng(3)
+        x, labels = random.normal(size=(2, *self.SHAPE)).astype(np.float32)
+        for recompute in ("none", "layer"):
+            steps, said = {}, ""
+            for kinds in ("none", "fp8"):
+                artifact, said = self.compiled(
+                    model, "--recompute", recompute, "--compress-activations",
+                    kinds)
+                start, end = (self.trained(artifact, x, labels, steps=1,
+                                           lr=lr)[1] for lr in (0, 1e-3))
+                steps[kinds] = np.concatenate(
+                    [(end[name] - start[name]).ravel() for name in end])
+            off = (np.linalg.norm(steps["fp8"] - steps["none"]) /
+                   np.linalg.norm(steps["none"]))
+            self.assertIn("kept for the backward in fewer bytes", said)
+            # Found: 0.005 and 0.0014; with other signs 0.034.
+            self.assertLess(off, 2 ** -6, recompute)
 
 
 class Lossless(Kept):

@@ -7,7 +7,7 @@ import unittest
 
 import numpy as np
 
-from requirements_test import CLUSTERS, LOSS, RequirementsTest
+from requirements_test import CLUSTERS, LOSS, SMALL, RequirementsTest
 from zctest import read_log
 
 BENCH = pathlib.Path(__file__).resolve().parents[2] / "tools" / "bench"
@@ -117,7 +117,8 @@ class Sizes(RequirementsTest):
 
     def test_gpt3(self):
         """D-03, N-17: 43.75 GB of 16-bit weights a stage of 8, and a step that
-        does not fit into 80 GB."""
+        does not fit into 80 GB. With states a stage has 403 GB: micro-batches add
+        up gradients in float32, 18 bytes a parameter instead of 16."""
         model = self.write_large(layers=96, width=12288, heads=96, batch=8,
                               length=2048, vocabulary=50257, tied=1)
         found = self.plan(model, *LOSS, "--cluster", "a100-dgx", "--mesh",
@@ -128,12 +129,27 @@ class Sizes(RequirementsTest):
         self.assertAlmostEqual(sum(each) / whole, 1, places=3)
         self.assertAlmostEqual(max(each) / 43.75e9, 1, delta=0.05)
         self.assertAlmostEqual(whole / 350e9, 1, delta=0.02)
-        # With gradients, moments and float32 weights as much as all of them.
         states = [sum(role["memory"][name] for name in
-                      ("parameters", "optimizer")) + role["memory"][
-                          "parameters"] for role in found["roles"]]
-        self.assertAlmostEqual(max(states) / 350e9, 1, delta=0.05)
+                      ("parameters", "gradients", "optimizer"))
+                  for role in found["roles"]]
+        self.assertAlmostEqual(max(states) / 403e9, 1, delta=0.02)
         self.assertFalse(found["fits"])
+
+    def test_weights_of_gpt3(self):
+        """C-20: the weights alone, 350 GB, are more than 80 GB, which is the first
+        thing that is said; a stage of 8 has 44 of them."""
+        sizes = dict(layers=96, width=12288, heads=96, batch=8, length=2048,
+                     vocabulary=50257, tied=1)
+        found = self.plan(self.write_large(**sizes), *LOSS, "--cluster",
+                          "a100-dgx", "--precision", "bf16")
+        self.assertFalse(found["fits"])
+        self.assertRegex(found["limits"][0], r"^weights: a rank's alone take "
+                         r"3\d\d(\.\d+)? G\w+, before gradients")
+        divided = self.plan(self.write_large(**sizes), *LOSS, "--cluster",
+                            "a100-dgx", "--precision", "bf16", "--mesh", "pp=8",
+                            "--accumulate", 8)
+        self.assertFalse(any(limit.startswith("weights") for limit in
+                             divided["limits"]), divided["limits"])
 
     def test_what_fits_into_a_gpu(self):
         """A-12: 32 GB hold the states of 2.0 B parameters; more need ZeRO."""
@@ -168,6 +184,22 @@ class Sizes(RequirementsTest):
                     for ranks in (49, 50, 66, 67)] for basis in (16, 12)]
         self.assertEqual(reaches, [[False, True, True, True],
                                    [False, False, False, True]])
+
+    def test_planned_factors_of_stages(self):
+        """C-17: with first moments in 16 bits a plan has 2 + 10 bytes a parameter
+        beside the gradient; on 16 ranks ZeRO-1 divides the 10, ZeRO-3 both."""
+        model = self.write_large(**dict(SMALL, width=256, batch=16))
+        for zero, weights, optimizer in ((0, 2, 10), (1, 2, 10 / 16),
+                                         (3, 2 / 16, 10 / 16)):
+            found = self.plan(
+                model, *LOSS, "--optimizer", "adamw", "--cluster", "a100-dgx",
+                "--mesh", "dp=16", "--zero", zero, "--precision", "bf16",
+                "--moment-precision", "bf16")
+            for name, bytes_ in (("parameters", weights),
+                                 ("optimizer", optimizer)):
+                self.assertAlmostEqual(
+                    found["memory"][name] / found["parameters"] / bytes_, 1,
+                    delta=0.02)
 
     LAB = {10000: 2_000_200_000, 15000: 4_500_300_000, 20000: 8_000_400_000}
     # Gigabytes of a rank's states by stage, of the 2.0 billion parameters: the
@@ -212,7 +244,8 @@ class Sizes(RequirementsTest):
                 self.assertEqual(found, sorted(found, reverse=True))
 
     def test_lab_measured(self):
-        """C-39, M-13: what ranks of a small one hold is what the table says."""
+        """C-39, M-13: what ranks of a small one allocate is what the table
+        says."""
         width = 64
         samples = np.random.default_rng(0).standard_normal(
             (self.LAB_BATCH, width)).astype(np.float32)
@@ -248,8 +281,8 @@ class Sizes(RequirementsTest):
     def test_tsm_on_summit(self):
         """M-03, L-16, N-27: 49 h 50 min on 6 GPUs without a loss are 23.4
         minutes on 768, of which 28 were measured (83.4 %), and 11.7 on 1536
-        (14 min 13 s: 82.1 %); 24 million videos then are 28.1 thousand a
-        second."""
+        (14 min 13 s: 82.1 %); 24 million videos without a loss are 34.2
+        thousand a second."""
         hours = 6 * (49 + 50 / 60)
         ideal = {ranks: self.plan("--device-hours", hours, "--ranks", ranks,
                                   section="ideal")["seconds"]
@@ -259,11 +292,8 @@ class Sizes(RequirementsTest):
         measured = 14 * 60 + 13
         self.assertAlmostEqual(ideal[1536] / measured, 0.822, places=3)
         self.assertAlmostEqual(ideal[6] / measured, 210.3, places=1)
-        # 24 million videos in the time that no loss leaves, and in the slides'
-        # 14 minutes.
-        passes = 240e3 * 100
-        self.assertAlmostEqual(passes / ideal[1536], 34.2e3, delta=50)
-        self.assertAlmostEqual(passes / (14 * 60), 28.6e3, delta=50)
+        # 24 million videos in the time that no loss leaves.
+        self.assertAlmostEqual(240e3 * 100 / ideal[1536], 34.2e3, delta=50)
 
     def test_tensors_are_divided_inside_a_machine(self):
         """E-14: what tp sends grows with the batch, what dp sends does not; a

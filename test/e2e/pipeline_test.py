@@ -294,6 +294,8 @@ class Stages(PipelineTest):
                 self.assertIn(f"with {accumulate} {note} {share}", out)
             else:
                 self.assertNotIn(note, out)
+        out = self.zc(*self.command[:-2], "--mesh", "pp=2")
+        self.assertIn("8 micro-batches a step", out)
 
     def test_too_many(self):
         self.fails(1, ["cannot be cut into 64 stages", "expected 4 stages at most"],

@@ -80,7 +80,8 @@ class Limits(LimitsTest):
                 (("--recompute", "layer"), "--accumulate", "--recompute"),
                 (("--recompute", "layer", "--accumulate", 8), "tp or sp",
                  "--recompute|--accumulate")):
-            limit, = self.limits(cluster, *sgd, *options, length=512)
+            first, limit = self.limits(cluster, *sgd, *options, length=512)
+            self.assertIn("weights: a rank's alone take", first)
             self.assertIn("of activations", limit)
             self.assertIn(way, limit)
             self.assertNotRegex(limit, others)

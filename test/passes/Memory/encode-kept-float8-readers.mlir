@@ -10,6 +10,7 @@
 !s = tensor<64xf32>
 
 train.state @w "parameter" : !t
+train.state @loss_scale "scalar" : tensor<f32>
 
 // Sixteen bits suffice for all of them.
 // WIDE-COUNT-8: -> (tensor<64x64xf32>, tensor<64x64xf16>)
@@ -24,7 +25,7 @@ train.state @w "parameter" : !t
 // BOTH: -> (tensor<64x64xf32>, tensor<64x64xf8E4M3FN>)
 
 // CHECK-LABEL: func.func @step
-func.func @step(%x: !t {train.input = "x"}, %w: !t {train.state = @w})
+func.func @step(%x: !t {train.input = "x"}, %w: !t {train.state = @w}, %scale: tensor<f32> {train.state = @loss_scale})
     -> (!s {train.metric = "loss"}, !t {train.state = @w}) {
   // Tests that a divisor stays, and what a logarithm is taken of: near 0, where
   // an error has no bound.
@@ -98,9 +99,9 @@ func.func @step(%x: !t {train.input = "x"}, %w: !t {train.state = @w})
     %0 = train.reduce "sum" %a {dims = array<i64: 1>} : (!t) -> !s
     train.yield %0 : !s
   }
-  %grad = train.fused(%loss) : (!s) -> !t {
-  ^bb0(%g: !s):
-    %0 = train.broadcast %g {dims = array<i64: 0>} : (!s) -> !t
+  %grad = train.fused(%scale) : (tensor<f32>) -> !t {
+  ^bb0(%g: tensor<f32>):
+    %0 = train.broadcast %g {dims = array<i64>} : (tensor<f32>) -> !t
     train.yield %0 : !t
   }
   %g0 = train.fused(%grad, %divisor) : (!t, !t) -> !t {
