@@ -110,20 +110,12 @@ void ProgramGraph::orderAmongRoles() {
 // later turn would have what comes in all turns before held meanwhile.
 // Gradients are on their way before the next block, behind which that hides.
 void ProgramGraph::orderTurns() {
-  for (FusedOp turn : ops) {
-    if (!goesRound(turn))
-      continue;
-    const SmallVector<FusedOp> blocks = findBlocks(turn.getResult(0));
-    auto before = [&](FusedOp op) {
-      for (FusedOp block : blocks)
-        if (nodes.at(op) < nodes.at(block))
-          graph.addOrder(nodes.at(op), nodes.at(block));
-    };
-    for (FusedOp earlier : findBlocks(turn.getInputs()[0])) {
-      before(earlier);
-      llvm::for_each(findSends(earlier), before);
-    }
-  }
+  for (FusedOp turn : ops)
+    if (goesRound(turn))
+      forEachTurnOrder(turn, [&](FusedOp before, FusedOp block) {
+        if (nodes.at(before) < nodes.at(block))
+          graph.addOrder(nodes.at(before), nodes.at(block));
+      });
 }
 
 // Updates of states move, so that nothing may wait for them.
