@@ -15,9 +15,9 @@ struct Halo {
   int64_t low, high; // of its neighbours that it needs, before and behind
 };
 
-/// What each of `parts` ranks needs along a spatial dim. None where a window is
-/// of one place, or blocks do not fit: results must be as many as tokens by the
-/// stride, and a neighbour must have all that is needed.
+/// The tokens that each of `parts` ranks needs along a spatial dim. None where
+/// a window is of one place, or blocks do not fit: results must be as many as
+/// tokens by the stride, and a neighbour must have all that is needed.
 std::optional<Halo> findHalo(train::ConvOp op, int64_t place, int64_t parts);
 
 } // namespace zc

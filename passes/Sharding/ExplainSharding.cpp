@@ -186,7 +186,7 @@ private:
     if (op->getNumResults() == 0 || op->getNumOperands() == 0)
       return;
     std::string place = placeOf(op->getLoc());
-    // What reads an input, such as a shift of it, may gather it itself.
+    // The gather of an input, for a shift of it, has no place of its own.
     noteGather(op, place.empty() ? sourceOf(op) : place);
     if (place.empty())
       return;
