@@ -165,9 +165,13 @@ private:
     return first;
   }
 
+  /// Attention computes much with few bytes, and hides what is on its way: it
+  /// stays where it is.
   bool isSmall(LaunchOp op) const {
-    double bytes = op.getBytes().convertToDouble();
+    const double bytes = op.getBytes().convertToDouble();
+    const double flops = op.getFlops().convertToDouble();
     return bytes < rates.launchSeconds * rates.bytes &&
+           flops < rates.launchSeconds * rates.flops &&
            op->getNumOperands() < kMaxBuffers &&
            llvm::none_of(op->getOperands(), isOffloaded);
   }

@@ -53,7 +53,6 @@ private:
   void pinResults();
   void orderAmongRoles();
   void orderTurns();
-  void orderBefore(FusedOp op, ArrayRef<FusedOp> blocks);
   void orderUpdates();
   void orderLate();
   void delayRecomputed();
@@ -111,32 +110,12 @@ void ProgramGraph::orderAmongRoles() {
 // later turn would have what comes in all turns before held meanwhile.
 // Gradients are on their way before the next block, behind which that hides.
 void ProgramGraph::orderTurns() {
-  // The blocks of what a turn hands on, which the next one was handed.
-  llvm::DenseMap<Value, SmallVector<FusedOp>> blocksOf;
-  auto find = [&](Value part) -> ArrayRef<FusedOp> {
-    auto [found, isNew] = blocksOf.try_emplace(part);
-    if (isNew)
-      found->second = findBlocks(part);
-    return found->second;
-  };
-  for (FusedOp turn : ops) {
-    if (!goesRound(turn))
-      continue;
-    const SmallVector<FusedOp> earlier(find(turn.getInputs()[0]));
-    const SmallVector<FusedOp> later(find(turn.getResult(0)));
-    for (FusedOp block : earlier) {
-      orderBefore(block, later);
-      for (FusedOp send : findSends(block))
-        orderBefore(send, later);
-    }
-  }
-}
-
-/// Keeps an op in front of those of the blocks that it stands in front of.
-void ProgramGraph::orderBefore(FusedOp op, ArrayRef<FusedOp> blocks) {
-  for (FusedOp block : blocks)
-    if (nodes.at(op) < nodes.at(block))
-      graph.addOrder(nodes.at(op), nodes.at(block));
+  for (FusedOp turn : ops)
+    if (goesRound(turn))
+      forEachTurnOrder(turn, [&](FusedOp before, FusedOp block) {
+        if (nodes.at(before) < nodes.at(block))
+          graph.addOrder(nodes.at(before), nodes.at(block));
+      });
 }
 
 // Updates of states move, so that nothing may wait for them.

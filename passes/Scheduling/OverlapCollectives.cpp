@@ -36,10 +36,11 @@ struct Node {
   bool isDue = false;    // such a one, as soon as its operand is there
   double seconds = 0;
   SmallVector<unsigned> successors;
-  unsigned numMissing = 0; // predecessors that have no place yet
-  unsigned turn = 0;       // among those that are ready, the least goes first
-  double arrival = 0;      // of all that it reads
-  int gathers = -1;        // the ones that it is the first to read
+  SmallVector<unsigned> followers; // they wait for its place alone
+  unsigned numMissing = 0;         // predecessors that have no place yet
+  unsigned turn = 0;  // among those that are ready, the least goes first
+  double arrival = 0; // of all that it reads
+  int gathers = -1;   // the ones that it is the first to read
 };
 
 /// One program.
@@ -58,6 +59,7 @@ private:
   bool isMovable(unsigned index) const;
   bool outlives(Value operand, unsigned exchange) const;
   void keepOrder();
+  void orderTurns();
   std::vector<bool> findLateGrowth() const;
   int64_t countGrowth(unsigned index) const;
   void orderUpdates();
@@ -109,6 +111,7 @@ Overlap::Overlap(func::FuncOp program, int64_t prefetch)
   orderUpdates();
   groupGathers();
   keepOrder();
+  orderTurns();
 }
 
 static double estimateCollectiveSeconds(FusedOp op) {
@@ -314,6 +317,22 @@ void Overlap::keepOrder() {
   }
 }
 
+/// A ring's turns keep the order that --zc-order-instructions gives them: a
+/// block, what it sends, and the next one, which hides that.
+void Overlap::orderTurns() {
+  for (const Node &node : nodes) {
+    if (!goesRound(node.op))
+      continue;
+    forEachTurnOrder(node.op, [&](FusedOp before, FusedOp block) {
+      const unsigned from = numbers.at(before), to = numbers.at(block);
+      if (from < to) {
+        nodes[from].followers.push_back(to);
+        ++nodes[to].numMissing;
+      }
+    });
+  }
+}
+
 /// The first block that needs what a node makes: keys and values that are
 /// handed on have the same, whatever takes halves of them before. Who reads
 /// something stands behind it, so that the first of all readers is the next.
@@ -407,6 +426,9 @@ void Overlap::place(unsigned index) {
     if (--nodes[successor].numMissing == 0)
       makeReady(successor);
   }
+  for (unsigned follower : node.followers)
+    if (--nodes[follower].numMissing == 0)
+      makeReady(follower);
 }
 
 void Overlap::makeReady(unsigned index) {

@@ -58,4 +58,17 @@ SmallVector<FusedOp> findSends(FusedOp block) {
                      [](FusedOp op) { return getSend(op) && !goesRound(op); });
 }
 
+void forEachTurnOrder(FusedOp turn,
+                      llvm::function_ref<void(FusedOp, FusedOp)> body) {
+  const SmallVector<FusedOp> blocks = findBlocks(turn.getResult(0));
+  auto before = [&](FusedOp op) {
+    for (FusedOp block : blocks)
+      body(op, block);
+  };
+  for (FusedOp earlier : findBlocks(turn.getInputs()[0])) {
+    before(earlier);
+    llvm::for_each(findSends(earlier), before);
+  }
+}
+
 } // namespace zc

@@ -20,6 +20,13 @@ llvm::SmallVector<train::FusedOp> findBlocks(mlir::Value part);
 /// The sends of the gradients that a block gives for a part.
 llvm::SmallVector<train::FusedOp> findSends(train::FusedOp block);
 
+/// Calls `body` for each block that reads what a rank was handed, with each op
+/// that comes before it: the blocks that read what it handed on, and what these
+/// send.
+void forEachTurnOrder(
+    train::FusedOp turn,
+    llvm::function_ref<void(train::FusedOp before, train::FusedOp block)> body);
+
 } // namespace zc
 
 #endif // ZC_PASSES_SCHEDULING_RINGTURNS_H

@@ -9,6 +9,7 @@
 #include "dialects/Train/Ops/ConvSupport.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "passes/Analysis/Tensors.h"
+#include "passes/Sequence/Halos.h"
 #include "passes/Sequence/Passes.h"
 #include "passes/Sequence/TokenDims.h"
 #include "passes/Sequence/TokenInputs.h"
@@ -21,13 +22,6 @@ namespace zc {
 #include "passes/Sequence/Passes.h.inc"
 
 namespace {
-
-/// How a convolution goes over the tokens of one spatial dim.
-struct Halo {
-  int64_t place;     // the spatial dim
-  int64_t block;     // tokens of a rank
-  int64_t low, high; // of its neighbours that it needs, before and behind
-};
 
 /// One convolution.
 class HaloBuilder {
@@ -162,29 +156,27 @@ private:
     for (int64_t dim = 2; dim < rank; ++dim)
       if (tokens.isMarked({op.getInput(), dim}) ||
           tokens.isMarked({op.getResult(), dim}))
-        if (std::optional<Halo> halo = findHalo(op, dim - 2))
+        if (std::optional<Halo> halo = zc::findHalo(op, dim - 2, parts))
           return halo;
     return std::nullopt;
-  }
-
-  /// None where a window is of one place, or blocks do not fit: results must be
-  /// as many as tokens by the stride, and a neighbour must have all that is
-  /// needed.
-  std::optional<Halo> findHalo(ConvOp op, int64_t place) const {
-    const int64_t tokens = op.getInput().getType().getDimSize(place + 2);
-    const int64_t results = op.getResult().getType().getDimSize(place + 2);
-    const int64_t stride = op.getStrides()[place];
-    const int64_t reach = (op.getFilter().getType().getDimSize(place + 2) - 1) *
-                          op.getDilations()[place];
-    Halo halo{place, tokens / parts, op.getPadsLow()[place], 0};
-    halo.high = std::max<int64_t>(0, reach - halo.low - (stride - 1));
-    if (tokens % (parts * stride) != 0 || results * stride != tokens ||
-        halo.low < 0 || halo.low > halo.block || halo.high > halo.block ||
-        (reach == 0 && stride == 1))
-      return std::nullopt;
-    return halo;
   }
 };
 
 } // namespace
+
+std::optional<Halo> findHalo(ConvOp op, int64_t place, int64_t parts) {
+  const int64_t tokens = op.getInput().getType().getDimSize(place + 2);
+  const int64_t results = op.getResult().getType().getDimSize(place + 2);
+  const int64_t stride = op.getStrides()[place];
+  const int64_t reach = (op.getFilter().getType().getDimSize(place + 2) - 1) *
+                        op.getDilations()[place];
+  Halo halo{place, tokens / parts, op.getPadsLow()[place], 0};
+  halo.high = std::max<int64_t>(0, reach - halo.low - (stride - 1));
+  if (tokens % (parts * stride) != 0 || results * stride != tokens ||
+      halo.low < 0 || halo.low > halo.block || halo.high > halo.block ||
+      (reach == 0 && stride == 1))
+    return std::nullopt;
+  return halo;
+}
+
 } // namespace zc

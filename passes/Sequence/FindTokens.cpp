@@ -111,7 +111,7 @@ private:
 
   /// Chooses how attentions divide; refuses what else mixes tokens.
   LogicalResult divideOps(func::FuncOp program, TokenDims &tokens) {
-    if (failed(refuseMixing(program, tokens)))
+    if (failed(refuseAllMixing(program, tokens)))
       return failure();
     const bool ordered = isOrdered(getOperation());
     WalkResult result = program.walk([&](Operation *op) {
@@ -133,17 +133,11 @@ private:
   }
 
   /// An error for each node that mixes tokens, or reads them in their order.
-  LogicalResult refuseMixing(func::FuncOp program, TokenDims &tokens) {
-    const SmallVector<TokenMixing> found = findMixing(tokens, parts);
-    for (const TokenMixing &each : found) {
-      auto error = each.use->getOwner()->emitError(
-          each.oneByOne ? "computes tokens one after another" : "mixes tokens");
-      error << ", which '" << axis << "' divides among " << parts.getValue()
-            << " ranks; leave the axis at 1";
-      const std::string names = findSources(program, *each.use, tokens);
-      if (!names.empty())
-        error << ", or keep whole what it reads: " << names;
-    }
+  LogicalResult refuseAllMixing(func::FuncOp program, TokenDims &tokens) {
+    const SmallVector<TokenMixing> found = findMixing(program, tokens, parts);
+    for (const TokenMixing &each : found)
+      refuseMixing(each, tokens, {axis, parts},
+                   findSources(program, *each.use, tokens));
     return success(found.empty());
   }
 

@@ -8,6 +8,8 @@
 #include "passes/Sequence/Passes.h"
 #include "passes/Sequence/TokenDims.h"
 #include "passes/Sequence/TokenInputs.h"
+#include "passes/Sequence/TokenMixing.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringMap.h"
 
 #include <set>
@@ -56,7 +58,10 @@ struct MarkTokens : public impl::MarkTokensPassBase<MarkTokens> {
         return signalPassFailure();
       }
     if (failed(checkSomethingIsDivided(findings)))
-      signalPassFailure();
+      return signalPassFailure();
+    for (auto program : getOperation().getOps<func::FuncOp>())
+      if (failed(refuseHiddenMixing(program)))
+        return signalPassFailure();
   }
 
 private:
@@ -112,6 +117,46 @@ private:
     }
     tokens.mark({argument, dim});
     return setTokenDim(argument, dim, {axis, parts});
+  }
+
+  /// An error for each node that makes tokens of an input that nobody says to
+  /// be whole: that every rank computes all of it is for the user to say.
+  LogicalResult refuseHiddenMixing(func::FuncOp program) {
+    TokenDims tokens(program);
+    tokens.markAttention();
+    tokens.markMessages(); // what the user says
+    bool found = false;
+    for (const TokenMixing &each : findHiddenMixing(program, tokens)) {
+      const std::string inputs = findWholeInputs(each.use->get(), tokens);
+      if (inputs.empty())
+        continue;
+      refuseMixing(each, tokens, {axis, parts}, inputs);
+      found = true;
+    }
+    return success(!found);
+  }
+
+  /// "--token-dim INPUT=none" for each input that a value is made of, has no
+  /// tokens, and is not said to have none.
+  static std::string findWholeInputs(Value value, TokenDims &tokens) {
+    std::string names;
+    llvm::SetVector<Value> read;
+    read.insert(value);
+    for (size_t next = 0; next < read.size(); ++next) { // it grows
+      if (Operation *op = read[next].getDefiningOp()) {
+        read.insert(op->operand_begin(), op->operand_end());
+        continue;
+      }
+      auto argument = cast<BlockArgument>(read[next]);
+      auto program = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+      const unsigned index = argument.getArgNumber();
+      auto name = program.getArgAttrOfType<StringAttr>(index, kInputAttr);
+      if (name && !program.getArgAttr(index, kNoTokensAttr) &&
+          !tokens.findInputDim(argument))
+        names += (names.empty() ? "--token-dim " : " --token-dim ") +
+                 name.str() + "=none";
+    }
+    return names;
   }
 
   LogicalResult checkSomethingIsDivided(const Findings &findings) {

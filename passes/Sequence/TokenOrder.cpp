@@ -41,7 +41,7 @@ bool TokenOrder::prefersHeads(bool comeApart) const {
 }
 
 bool TokenOrder::isRefused() {
-  return !findMixing(tokens, parts.tokens).empty();
+  return !findMixing(program, tokens, parts.tokens).empty();
 }
 
 //===----------------------------------------------------------------------===//

@@ -172,11 +172,24 @@ private:
     return placeOf(value.getLoc());
   }
 
+  /// The name of the first tensor with one that an op of zc's own is made of.
+  std::string sourceOf(Operation *op) {
+    std::string name;
+    while (name.empty() && op && op->getNumOperands() > 0) {
+      name = nameOf(op->getOperand(0));
+      op = op->getOperand(0).getDefiningOp();
+    }
+    return name;
+  }
+
   void explainValue(Operation *op) {
-    std::string place = placeOf(op->getLoc());
-    if (place.empty() || op->getNumResults() == 0 || op->getNumOperands() == 0)
+    if (op->getNumResults() == 0 || op->getNumOperands() == 0)
       return;
-    noteGather(op, place);
+    std::string place = placeOf(op->getLoc());
+    // The gather of an input, for a shift of it, has no place of its own.
+    noteGather(op, place.empty() ? sourceOf(op) : place);
+    if (place.empty())
+      return;
     std::string name = place + ": " + op->getName().getStringRef().str();
     if (!seen.insert(name).second)
       return;
@@ -206,7 +219,7 @@ private:
   /// Layers gather alike: each kind is noted once, with the first place.
   void noteGather(Operation *op, StringRef place) {
     auto gather = dyn_cast<dist::AllGatherOp>(op);
-    if (!gather || gather.getTraffic() != dist::kActivations)
+    if (!gather || gather.getTraffic() != dist::kActivations || place.empty())
       return;
     auto program = op->getParentOfType<func::FuncOp>();
     std::string what, where;

@@ -10,7 +10,7 @@ TOKENS, WIDTH = 16, 12
 def make_attention(path, mask="causal", dropout=False, tail=(),
                    tokens_first=False, drops_weights=False, bias="",
                    memory=0, joins_heads=False, convolutions=(), counts=False,
-                   fused=False):
+                   fused=False, front=()):
     """Attention of two heads, 6 wide, between two layers; tail: the nodes from
     "last" to "y", or none. Masks: causal; window: a query sees itself and three
     before it; padding: of keys, by finite numbers, of one sample all; padded:
@@ -27,7 +27,8 @@ def make_attention(path, mask="causal", dropout=False, tail=(),
     "slopes": a head's times the distance, not trained, as ALiBi's. memory: keys
     are of an input z of as many tokens. joins_heads: scores are [samples heads,
     queries, keys]. convolutions: attributes of Convs that x, of more tokens by
-    their strides, goes through first."""
+    their strides, goes through first. front: the nodes from "x" to "front" that it
+    goes through instead, or none."""
     draw = np.random.default_rng(1)
     later = np.triu(np.ones((TOKENS, TOKENS), bool), 1)
     hidden = {"causal": later, "none": np.zeros_like(later),
@@ -60,7 +61,11 @@ def make_attention(path, mask="causal", dropout=False, tail=(),
     drop = ["ratio", "training"]
     nodes = ([("Transpose", ["x"], "turned", {"perm": [1, 0, 2]})]
              if tokens_first else [])
-    length, begin = TOKENS, "turned" if tokens_first else "x"
+    arrays.update(gates_gru=arrays["gates"][:, :3 * WIDTH],
+                  filter=np.full((WIDTH, WIDTH, 3), 0.1, np.float32))
+    nodes += front
+    length = TOKENS
+    begin = "front" if front else "turned" if tokens_first else "x"
     for i, attributes in enumerate(convolutions):
         length *= attributes.get("strides", [1])[0]
         kernel, groups = attributes["kernel_shape"], attributes.get("group", 1)

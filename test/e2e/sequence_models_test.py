@@ -188,14 +188,52 @@ class SequenceModels(SequenceCase):
                              found[0] + (ranks - 1) * 2 * 2 * 8 * WIDTH * 4)
 
     def test_a_convolution_that_reaches_beyond_the_neighbour(self):
-        """It is refused by name where its tokens are told, and else computed
-        whole by every rank."""
+        """It is refused by name, whether its tokens are told or not; every rank
+        computes it whole where the user says so."""
         wide = [{"kernel_shape": [11], "pads": [5, 5]}]
-        self.compare(convolutions=wide, meshes=[("sp=4", "auto")])
-        self.fails(1, [r"'c0_out' \(Conv\): mixes tokens, which 'sp' divides "
-                       "among 4 ranks; .*--token-dim x=none"], "compile",
-                   self.folder / "made.onnx", "--loss", "mse", "--mesh", "sp=4",
-                   "--token-dim", "x=1", "-o", self.folder / "no.zca")
+        self.compare(convolutions=wide, on_ranks=("--token-dim", "x=none"),
+                     meshes=[("sp=4", "auto"), ("sp=4", "ring=contiguous"),
+                             ("pp=2,sp=2", "auto")], options=("--accumulate", 2))
+        for told in ((), ("--token-dim", "x=1")):
+            self.fails(1, [r"'c0_out' \(Conv\): mixes tokens, which 'sp' divides "
+                           "among 4 ranks; leave the axis at 1, or at most at 2 "
+                           "ranks, whose blocks have as many tokens as the window "
+                           "reaches, or keep whole .*--token-dim x=none"],
+                       "compile", self.folder / "made.onnx", "--loss", "mse",
+                       "--mesh", "sp=4", *told, "-o", self.folder / "no.zca")
+
+    def test_what_mixes_tokens_in_front_of_an_attention(self):
+        """It is refused though nothing tells that its input has tokens, and
+        whole where the user says so: forwards and backwards."""
+        turn = ("Transpose", ["x"], "turned", {"perm": [0, 2, 1]})
+        back = ("Transpose", ["mixed"], "front", {"perm": [0, 2, 1]})
+        first = ("Transpose", ["x"], "turned", {"perm": [1, 0, 2]})
+        last = [("Squeeze", ["mixed", "dims"], "squeezed"),
+                ("Transpose", ["squeezed"], "front", {"perm": [1, 0, 2]})]
+        size = {"hidden_size": WIDTH}
+        window = {"kernel_shape": [3], "pads": [1, 1]}
+        one_by_one = "computes tokens one after another"
+        for front, said in (
+                ([first, ("LSTM", ["turned", "gates", "gates"], "mixed", size),
+                  *last], one_by_one),
+                ([first, ("GRU", ["turned", "gates_gru", "gates_gru"], "mixed",
+                          size), *last], one_by_one),
+                ([turn, ("MaxPool", ["turned"], "mixed", window), back],
+                 "mixes tokens"),
+                ([turn, ("AveragePool", ["turned"], "mixed", window), back],
+                 "mixes tokens"),
+                ([turn, ("ConvTranspose", ["turned", "filter"], "mixed", window),
+                  back], "mixes tokens")):
+            with self.subTest(front[1][0]):
+                self.compare(front=front, on_ranks=("--token-dim", "x=none"),
+                             meshes=[("sp=2", "auto")])
+                err = self.fails(
+                    1, [rf"'mixed' \({front[1][0]}\): {said}, which 'sp' divides "
+                        "among 2 ranks; leave the axis at 1, or keep whole what "
+                        "it reads: --token-dim x=none"], "compile",
+                    self.folder / "made.onnx", "-o", self.folder / "no.zca",
+                    "--loss", "mse", "--mesh", "sp=2")
+                self.assertNotIn("train.", err)
 
     def test_rings_without_keys_to_hand_on(self):
         make_attention(self.folder / "made.onnx", mask="none", memory=12)

@@ -8,6 +8,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
@@ -28,7 +29,7 @@ class Matrix(unittest.TestCase):
              os.environ["ZC_BIN_DIR"], "--steps", "4", "--pairwise"],
             text=True, capture_output=True, timeout=300)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        count = int(re.match(r"(\d+) meshes as one rank", done.stdout)[1])
+        count = int(re.search(r"(\d+) meshes as one rank", done.stdout)[1])
         # Fewer leave out one of the pairs of six models and six other axes.
         self.assertGreaterEqual(count, 36)
 
@@ -44,6 +45,23 @@ class Matrix(unittest.TestCase):
             with self.subTest(found=found, alone=alone):
                 with self.assertRaises(matrix.Failed):
                     matrix.distance(found, alone, 2)
+
+    def test_rotations_of_a_trace(self):
+        """A wait for a later transfer is one for all before it."""
+        sys.path.insert(0, str(ROOT / "tools/bench"))
+        import sequences
+        made = [("send_receive", 1, 1, 0, 10, ()), ("send_receive", 1, 2, 10, 5, ()),
+                ("attention", 0, 3, 0, 12, ()), ("mul", 0, 4, 16, 1, (2,)),
+                ("send_receive", 1, 5, 16, 1, ()), ("mul", 0, 6, 18, 1, (5,))]
+        with tempfile.TemporaryDirectory() as folder:
+            trace = pathlib.Path(folder) / "trace.json"
+            trace.write_text(json.dumps({"traceEvents": [
+                {"ph": "X", "pid": 0, "name": name, "cat": name, "tid": tid,
+                 "ts": begin, "dur": time,
+                 "args": {"instruction": number, "waits": list(waits)}}
+                for name, tid, number, begin, time, waits in made]}))
+            self.assertEqual(list(sequences.rotations(trace)),
+                             [(True, 12, 0), (True, 12, 3), (False, 0, 0)])
 
 
 class Sequences(TokensCase):

@@ -49,11 +49,13 @@ def rotations(trace):
         if "send_receive" not in sent["name"]:
             continue
         number = sent["args"]["instruction"]
-        readers = [place for place, event in enumerate(compute)
-                   if number in event["args"]["waits"]]
-        if not readers:
-            continue
-        reader = readers[0]
+        # Transfers end in their order: a wait for a later one is for this, too.
+        reader = next((place for place, event in enumerate(compute)
+                       if event["args"]["instruction"] > number and
+                       any(wait >= number for wait in event["args"]["waits"])),
+                      None)
+        if reader is None:
+            sys.exit(f"{trace}: nothing waits for transfer {number}")
         blocks = [event for event in compute[:reader]
                   if event["args"]["instruction"] > number and
                   event["cat"] == "attention"]

@@ -109,3 +109,32 @@ sched.program @on_cpu {
   %b = sched.alloc "activations" : memref<160xf32>
   sched.launch @small ins(%x : memref<160xf32>) outs(%b : memref<160xf32>)
 }
+
+// -----
+
+// Tests that what computes for longer than a launch takes stays where it is,
+// however few bytes it reads.
+// CHECK-LABEL: sched.program @blocks
+// CHECK: sched.launch @block
+// CHECK: sched.library_call "dnn" "first"
+// CHECK: sched.launch @block
+// CHECK-NEXT: sched.output
+module attributes {sched.target = #sched.target<device = "cuda">} {
+sched.kernel @block {
+^bb0(%x: tensor<160xf32>):
+  %0 = train.sqrt %x : (tensor<160xf32>) -> tensor<160xf32>
+  train.yield %0 : tensor<160xf32>
+}
+sched.program @blocks {
+  %x = sched.input "x" : memref<160xf32>
+  %a = sched.alloc "activations" : memref<160xf32>
+  sched.launch @block ins(%x : memref<160xf32>) outs(%a : memref<160xf32>) {bytes = 640.0 : f64, flops = 1.0e12 : f64}
+  %p = sched.alloc "activations" : memref<160xf32>
+  sched.library_call "dnn" "first" {} ins(%x : memref<160xf32>) outs(%p : memref<160xf32>)
+  %b = sched.alloc "activations" : memref<160xf32>
+  sched.launch @block ins(%x : memref<160xf32>) outs(%b : memref<160xf32>) {bytes = 640.0 : f64, flops = 1.0e12 : f64}
+  sched.output "output" "a" %a : memref<160xf32>
+  sched.output "output" "b" %b : memref<160xf32>
+  sched.output "output" "p" %p : memref<160xf32>
+}
+}
