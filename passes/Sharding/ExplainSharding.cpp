@@ -172,14 +172,15 @@ private:
     return placeOf(value.getLoc());
   }
 
-  /// The name of the first tensor with one that an op of zc's own is made of.
-  std::string sourceOf(Operation *op) {
-    std::string name;
-    while (name.empty() && op && op->getNumOperands() > 0) {
-      name = nameOf(op->getOperand(0));
+  /// The name of the input of which an op of zc's own is made by such alone;
+  /// else nothing.
+  static std::string inputOf(Operation *op) {
+    while (op && op->getNumOperands() > 0 && placeOf(op->getLoc()).empty()) {
+      if (auto argument = dyn_cast<BlockArgument>(op->getOperand(0)))
+        return zc::nameOf(argument).str();
       op = op->getOperand(0).getDefiningOp();
     }
-    return name;
+    return "";
   }
 
   void explainValue(Operation *op) {
@@ -187,7 +188,7 @@ private:
       return;
     std::string place = placeOf(op->getLoc());
     // The gather of an input, for a shift of it, has no place of its own.
-    noteGather(op, place.empty() ? sourceOf(op) : place);
+    noteGather(op, place.empty() ? inputOf(op) : place);
     if (place.empty())
       return;
     std::string name = place + ": " + op->getName().getStringRef().str();
