@@ -15,7 +15,7 @@ using Clock = std::chrono::steady_clock;
 /// The rule's way stays unless another takes less than this share of its time:
 /// what comes out should not depend on noise.
 constexpr double kWorthIt = 0.97;
-/// A way that takes so many times as long in its first round is out.
+/// A way that takes so many times as long in its first rounds is out.
 constexpr double kHopeless = 1.5;
 constexpr int kLeastRounds = 2, kMostRounds = 15;
 
@@ -85,6 +85,7 @@ struct Candidate {
   Way way;
   std::unique_ptr<Executable> executable;
   double seconds = -1; // the least; below 0: not measured yet
+  bool isOut = false;
 
   Status run() {
     const auto begin = Clock::now();
@@ -96,28 +97,30 @@ struct Candidate {
   }
 };
 
-/// Runs the candidates in turn until time is up. The first round, which also
-/// brings code and numbers into caches, decides only who is hopeless.
+/// Leaves out who takes much longer than the quickest; the rule's way stays.
+void leaveOutHopeless(std::vector<Candidate> &candidates) {
+  double least = candidates.front().seconds;
+  for (const Candidate &each : candidates)
+    least = std::min(least, each.seconds);
+  for (size_t i = 1; i < candidates.size(); ++i)
+    candidates[i].isOut = candidates[i].seconds > kHopeless * least;
+}
+
+/// Runs the candidates in turn until time is up. The first round also brings
+/// code and numbers into caches; after the second it shows who is hopeless.
 Status race(std::vector<Candidate> &candidates, double seconds) {
   const auto begin = Clock::now();
   auto spent = [&] {
     return std::chrono::duration<double>(Clock::now() - begin).count();
   };
   for (int round = 0; round < kMostRounds; ++round) {
+    if (round == kLeastRounds)
+      leaveOutHopeless(candidates);
     if (round >= kLeastRounds && spent() > seconds)
       break;
     for (Candidate &each : candidates)
-      ZC_RETURN_IF_ERROR(each.run());
-    if (round > 0)
-      continue;
-    double least = candidates.front().seconds;
-    for (const Candidate &each : candidates)
-      least = std::min(least, each.seconds);
-    candidates.erase(std::remove_if(candidates.begin() + 1, candidates.end(),
-                                    [&](const Candidate &each) {
-                                      return each.seconds > kHopeless * least;
-                                    }),
-                     candidates.end());
+      if (!each.isOut)
+        ZC_RETURN_IF_ERROR(each.run());
   }
   return Status();
 }
