@@ -10,13 +10,12 @@ revisions that you compare in one run, on a machine that does nothing else.
 """
 import argparse
 import os
-import pathlib
 import resource
 import subprocess
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from measure import ROOT
 
 
 def processor_seconds():

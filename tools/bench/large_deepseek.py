@@ -10,9 +10,8 @@ Positions are not encoded, which has no parameters.
 """
 
 import numpy as np
-from onnx import TensorProto, helper
 
-from large_gpt import Graph, size_parser, write_model
+from large_gpt import Graph, language_model, size_parser, write_model
 from large_mixtral import DOMAIN, linear, norm, zc_moe_body
 
 
@@ -113,18 +112,9 @@ def build(options):
             experts(graph, f"{module}.moe", normed, options, settings))
     linear(graph, "head", norm(graph, "norm", x, options.width), options.width,
            options.vocabulary)
-    graph.nodes[-1].output[0] = "logits"
-    shape = [options.batch, options.length]
-    return graph.elements, helper.make_model(
-        helper.make_graph(
-            graph.nodes, "deepseek",
-            [helper.make_tensor_value_info("tokens", TensorProto.INT64, shape)],
-            [helper.make_tensor_value_info("logits", TensorProto.FLOAT,
-                                           [*shape, options.vocabulary])],
-            graph.weights, value_info=graph.infos),
-        functions=[zc_moe_body.make_function(DOMAIN, settings)],
-        opset_imports=[helper.make_opsetid("", zc_moe_body.OPSET),
-                       helper.make_opsetid(DOMAIN, 1)], ir_version=10)
+    return language_model(
+        graph, "deepseek", options, {"": zc_moe_body.OPSET, DOMAIN: 1},
+        functions=[zc_moe_body.make_function(DOMAIN, settings)])
 
 
 def main():
@@ -135,7 +125,7 @@ def main():
         ("vocabulary", 129280), ("batch", 64),
         ("length", 512)))
     options = parser.parse_args()
-    elements, model = build(options)
+    model, elements = build(options)
     write_model(options.output, model, elements)
 
 

@@ -108,6 +108,23 @@ def block(graph, module, x, options, mask):
         f"{module}.proj", hidden, 4 * options.width, options.width))
 
 
+def language_model(graph, name, options, opsets, functions=(), ir_version=10):
+    """A model from tokens to logits, which the graph's last node makes, and its
+    number of parameters."""
+    graph.nodes[-1].output[0] = "logits"
+    shape = [options.batch, options.length]
+    model = helper.make_model(
+        helper.make_graph(
+            graph.nodes, name,
+            [helper.make_tensor_value_info("tokens", TensorProto.INT64, shape)],
+            [helper.make_tensor_value_info("logits", TensorProto.FLOAT,
+                                           [*shape, options.vocabulary])],
+            graph.weights, value_info=graph.infos),
+        functions=list(functions), ir_version=ir_version,
+        opset_imports=[helper.make_opsetid(*each) for each in opsets.items()])
+    return model, graph.elements
+
+
 def build(options):
     graph = Graph(options.output.rpartition("/")[2] + ".data")
     tokens = graph.add("wte", "Gather", graph.weight(
@@ -123,18 +140,7 @@ def build(options):
         "head.weight", options.vocabulary, options.width)
     graph.add("head", "MatMul", x, graph.add(
         "head", "Transpose", head, perm=[1, 0]))
-    graph.nodes[-1].output[0] = "logits"
-    model = helper.make_model(
-        helper.make_graph(
-            graph.nodes, "gpt",
-            [helper.make_tensor_value_info("tokens", TensorProto.INT64,
-                                           [options.batch, options.length])],
-            [helper.make_tensor_value_info(
-                "logits", TensorProto.FLOAT,
-                [options.batch, options.length, options.vocabulary])],
-            graph.weights, value_info=graph.infos),
-        opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
-    return model, graph.elements
+    return language_model(graph, "gpt", options, {"": 20})
 
 
 def size_parser(doc, sizes):

@@ -9,9 +9,8 @@ file that is not there: `zc plan` needs none, `zc compile` takes `--init`.
 """
 
 import numpy as np
-from onnx import TensorProto, helper
 
-from large_gpt import Graph, size_parser, write_model
+from large_gpt import Graph, language_model, size_parser, write_model
 from large_mixtral import linear
 
 OPSET = 23  # Attention, RMSNormalization, RotaryEmbedding
@@ -75,18 +74,7 @@ def build(options):
             graph, f"{module}.mlp", normed, options))
     x = norm(graph, "norm", x, options.width)
     linear(graph, "head", x, options.width, options.vocabulary)
-    graph.nodes[-1].output[0] = "logits"
-    model = helper.make_model(
-        helper.make_graph(
-            graph.nodes, "llama",
-            [helper.make_tensor_value_info("tokens", TensorProto.INT64,
-                                           [options.batch, options.length])],
-            [helper.make_tensor_value_info(
-                "logits", TensorProto.FLOAT,
-                [options.batch, options.length, options.vocabulary])],
-            graph.weights, value_info=graph.infos),
-        opset_imports=[helper.make_opsetid("", OPSET)], ir_version=11)
-    return model, graph.elements
+    return language_model(graph, "llama", options, {"": OPSET}, ir_version=11)
 
 
 def main():

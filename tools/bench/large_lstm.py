@@ -12,9 +12,8 @@ one after another. Every weight names a data file that is not there: compile wit
 `--init normal:0.02`.
 """
 import numpy as np
-from onnx import TensorProto, helper
 
-from large_gpt import Graph, size_parser, write_model
+from large_gpt import Graph, language_model, size_parser, write_model
 
 
 class Layer:
@@ -75,17 +74,7 @@ def build(options):
     head = graph.weight("head.weight", options.vocabulary, options.width)
     graph.add("head", "MatMul", x,
               graph.add("head", "Transpose", head, perm=[1, 0]))
-    graph.nodes[-1].output[0] = "logits"
-    shape = [options.batch, options.length]
-    return helper.make_model(
-        helper.make_graph(
-            graph.nodes, "lstm",
-            [helper.make_tensor_value_info("tokens", TensorProto.INT64, shape)],
-            [helper.make_tensor_value_info("logits", TensorProto.FLOAT,
-                                           [*shape, options.vocabulary])],
-            graph.weights, value_info=graph.infos),
-        opset_imports=[helper.make_opsetid("", 18)],
-        ir_version=10), graph.elements
+    return language_model(graph, "lstm", options, {"": 18})
 
 
 def main():

@@ -13,9 +13,8 @@ import pathlib
 import sys
 
 import numpy as np
-from onnx import TensorProto, helper
 
-from large_gpt import Graph, size_parser, write_model
+from large_gpt import Graph, language_model, size_parser, write_model
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "export"))
 import zc_moe_body  # noqa: E402
@@ -66,19 +65,9 @@ def build(options):
     head = graph.weight("head.weight", options.vocabulary, width)
     graph.add("head", "MatMul", x,
               graph.add("head", "Transpose", head, perm=[1, 0]))
-    graph.nodes[-1].output[0] = "logits"
-    shape = [options.batch, options.length]
-    return helper.make_model(
-        helper.make_graph(
-            graph.nodes, "lstm_experts",
-            [helper.make_tensor_value_info("tokens", TensorProto.INT64, shape)],
-            [helper.make_tensor_value_info("logits", TensorProto.FLOAT,
-                                           [*shape, options.vocabulary])],
-            graph.weights, value_info=graph.infos),
-        functions=[zc_moe_body.make_function(DOMAIN, settings)],
-        opset_imports=[helper.make_opsetid("", zc_moe_body.OPSET),
-                       helper.make_opsetid(DOMAIN, 1)],
-        ir_version=10), graph.elements
+    return language_model(
+        graph, "lstm_experts", options, {"": zc_moe_body.OPSET, DOMAIN: 1},
+        functions=[zc_moe_body.make_function(DOMAIN, settings)])
 
 
 def main():

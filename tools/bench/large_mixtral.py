@@ -23,9 +23,8 @@ import pathlib
 import sys
 
 import numpy as np
-from onnx import TensorProto, helper
 
-from large_gpt import Graph, size_parser, write_model
+from large_gpt import Graph, language_model, size_parser, write_model
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "export"))
 import zc_moe_body  # noqa: E402
@@ -128,20 +127,9 @@ def build(options):
         x = graph.add(module, "Add", x, y)
     x = norm(graph, "norm", x, options.width)
     linear(graph, "head", x, options.width, options.vocabulary)
-    graph.nodes[-1].output[0] = "logits"
-    model = helper.make_model(
-        helper.make_graph(
-            graph.nodes, "mixtral",
-            [helper.make_tensor_value_info("tokens", TensorProto.INT64,
-                                           [options.batch, options.length])],
-            [helper.make_tensor_value_info(
-                "logits", TensorProto.FLOAT,
-                [options.batch, options.length, options.vocabulary])],
-            graph.weights, value_info=graph.infos),
-        functions=[zc_moe_body.make_function(DOMAIN, settings)],
-        opset_imports=[helper.make_opsetid("", zc_moe_body.OPSET),
-                       helper.make_opsetid(DOMAIN, 1)], ir_version=10)
-    return model, graph.elements
+    return language_model(
+        graph, "mixtral", options, {"": zc_moe_body.OPSET, DOMAIN: 1},
+        functions=[zc_moe_body.make_function(DOMAIN, settings)])
 
 
 def main():
