@@ -10,8 +10,10 @@
 #include "compiler/Export/SameNames.h"
 #include "dialects/Sched/SchedDialect.h"
 #include "dialects/Train/Gathered.h"
+#include "dialects/Train/ProgramBuilder.h"
 #include "passes/Analysis/ProgramParts.h"
 #include "passes/Analysis/Roles.h"
+#include "runtime/Plan/FileTensor.h"
 #include "runtime/Plan/ProgramNames.h"
 
 using namespace mlir;
@@ -30,7 +32,8 @@ static_assert(isSame(train::kInitProgram, programs::kInit) &&
               isSame(train::kApplyProgram, programs::kApply) &&
               isSame(train::kCompressedProgram, programs::kCompressedApply) &&
               isSame(train::kEvalProgram, programs::kEval) &&
-              isSame(train::kGatherProgram, programs::kGather));
+              isSame(train::kGatherProgram, programs::kGather) &&
+              isSame(kSettingStatePrefix, kSettingPrefix));
 
 static void addGathered(train::StateOp state, plan::Role &role) {
   plan::State &outline = *role.add_states();

@@ -27,7 +27,7 @@ public:
 
 private:
   static constexpr int kDims =
-      3; // spatial ones; the first have 1 where there are fewer
+      3; // spatial ones; the last have 1 where there are fewer
   using Sizes = std::array<int64_t, kDims>;
 
   /// How a tensor is walked: by sample, by channel, by the spatial dims.

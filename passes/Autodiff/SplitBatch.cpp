@@ -11,7 +11,6 @@
 
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/ProgramBuilder.h"
-#include "mlir/IR/Matchers.h"
 #include "passes/Analysis/LoopNests.h"
 #include "passes/Analysis/Tensors.h"
 #include "passes/Autodiff/SampleDims.h"
@@ -209,11 +208,6 @@ FailureOr<bool> BatchSplitter::sumsSamples(Operation *op,
       return true;
   }
   return false;
-}
-
-static bool isZero(Value value) {
-  Attribute constant;
-  return matchPattern(value, m_Constant(&constant)) && isSplatOf(constant, 0);
 }
 
 FailureOr<PartKind> BatchSplitter::findKind(Operation *op) {

@@ -9,7 +9,6 @@
 #include "passes/Fusion/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace zc::train;
@@ -19,11 +18,6 @@ namespace zc {
 #include "passes/Fusion/Passes.h.inc"
 
 namespace {
-
-bool isZero(Value value) {
-  Attribute constant;
-  return matchPattern(value, m_Constant(&constant)) && isSplatOf(constant, 0);
-}
 
 /// Whether `op` asks which elements of `image` are above 0.
 bool isSignTest(Operation *op, Value image) {

@@ -19,11 +19,6 @@ using namespace zc::train;
 
 namespace {
 
-bool isZero(Value value) {
-  DenseElementsAttr constant;
-  return matchPattern(value, m_Constant(&constant)) && isSplatOf(constant, 0);
-}
-
 /// Whether a token's choices differ from one another: columns of a TopK, each
 /// the first place of the maximum of those that were not chosen before.
 bool areDistinct(Value chosen) {

@@ -6,7 +6,6 @@
 #include "passes/Analysis/Messages.h"
 #include "passes/Memory/StepAnalysis.h"
 
-#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -64,11 +63,7 @@ namespace {
 
 bool isComparedWithZero(OpOperand &read) {
   auto compare = dyn_cast<CompareOp>(read.getOwner());
-  Attribute other;
-  return compare &&
-         matchPattern(compare->getOperand(1 - read.getOperandNumber()),
-                      m_Constant(&other)) &&
-         isSplatOf(other, 0);
+  return compare && isZero(compare->getOperand(1 - read.getOperandNumber()));
 }
 
 bool isLinearRead(OpOperand &read) {

@@ -9,8 +9,6 @@
 #include "passes/Analysis/LoopNests.h"
 #include "passes/Memory/KeptEncoder.h"
 
-#include "mlir/IR/Matchers.h"
-
 using namespace mlir;
 using namespace zc::train;
 
@@ -28,11 +26,8 @@ bool asksForSign(OpOperand *read) {
                 });
   return isNest && llvm::all_of(argument.getUsers(), [&](Operation *user) {
            auto compare = dyn_cast<CompareOp>(user);
-           Attribute zero;
            return compare && compare.getPredicate() == "gt" &&
-                  compare.getLhs() == argument &&
-                  matchPattern(compare.getRhs(), m_Constant(&zero)) &&
-                  isSplatOf(zero, 0);
+                  compare.getLhs() == argument && isZero(compare.getRhs());
          });
 }
 

@@ -3,7 +3,6 @@
 
 #include "dialects/Train/Ops/OpSupport.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
@@ -96,12 +95,6 @@ Layout layoutOf(Value value, dist::MeshAttr mesh) {
   }
   return sharding ? Layout::from(sharding, mesh)
                   : Layout::replicated(value.getType());
-}
-
-bool isZero(Value value) {
-  Attribute constant;
-  return matchPattern(value, m_Constant(&constant)) &&
-         train::isSplatOf(constant, 0);
 }
 
 Layout beforeReducing(Layout input, const Layout &result) {

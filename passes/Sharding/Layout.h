@@ -57,9 +57,6 @@ layoutsOf(mlir::Operation *op, llvm::StringRef attribute, dist::MeshAttr mesh);
 /// Replicated where none is given.
 Layout layoutOf(mlir::Value value, dist::MeshAttr mesh);
 
-/// Whether a value is a constant of zeros: a sum of any number of such terms.
-bool isZero(mlir::Value value);
-
 /// The layout that a reduction to `result` needs of its operand: dims that it
 /// keeps divided are divided before, unless the reduction itself divides them.
 Layout beforeReducing(Layout input, const Layout &result);

@@ -2,6 +2,7 @@
 #ifndef ZC_PASSES_SHARDING_PROPAGATION_H
 #define ZC_PASSES_SHARDING_PROPAGATION_H
 
+#include "dialects/Train/Ops/OpSupport.h"
 #include "passes/Sharding/Layout.h"
 #include "passes/Sharding/OpLayouts.h"
 
@@ -75,7 +76,7 @@ private:
   void writeResults();
 
   bool isFree(mlir::Value value) const {
-    return isZero(value) || openAccumulators.contains(value);
+    return train::isZero(value) || openAccumulators.contains(value);
   }
 
   mlir::func::FuncOp program;

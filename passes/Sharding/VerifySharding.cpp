@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Interfaces/OpInterfaces.h"
+#include "dialects/Train/Ops/OpSupport.h"
 #include "passes/Sharding/Layout.h"
 #include "passes/Sharding/Passes.h"
 

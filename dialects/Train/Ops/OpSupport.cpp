@@ -4,6 +4,7 @@
 #include "dialects/Train/Float8Ops.h"
 
 #include "mlir/IR/AffineMap.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -114,6 +115,11 @@ bool isSplatOf(Attribute operand, double number) {
   if (isa<FloatType>(dense.getElementType()))
     return dense.getSplatValue<APFloat>().convertToDouble() == number;
   return dense.getSplatValue<APInt>().getSExtValue() == number;
+}
+
+bool isZero(Value value) {
+  Attribute constant;
+  return matchPattern(value, m_Constant(&constant)) && isSplatOf(constant, 0);
 }
 
 SmallVector<int64_t> otherDims(int64_t rank, ArrayRef<int64_t> dims) {

@@ -83,6 +83,9 @@ mlir::Value compare(mlir::OpBuilder &builder, mlir::Location loc,
 /// everywhere.
 bool isSplatOf(mlir::Attribute operand, double number);
 
+/// Whether a value is a constant of zeros: a sum of any number of such terms.
+bool isZero(mlir::Value value);
+
 /// All dims of a shape of `rank` dims but those in `dims`, ascending.
 llvm::SmallVector<int64_t> otherDims(int64_t rank,
                                      llvm::ArrayRef<int64_t> dims);

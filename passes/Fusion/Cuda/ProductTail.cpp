@@ -2,7 +2,6 @@
 #include "passes/Fusion/Cuda/ProductTail.h"
 
 #include "dialects/Train/Ops/OpSupport.h"
-#include "mlir/IR/Matchers.h"
 #include "passes/Analysis/Tensors.h"
 #include "passes/Fusion/Cuda/EpilogueRegion.h"
 
@@ -148,11 +147,6 @@ private:
       if (!llvm::is_contained(tail.ops, zero.getDefiningOp()))
         tail.ops.push_back(zero.getDefiningOp());
     return true;
-  }
-
-  static bool isZero(Value value) {
-    Attribute constant;
-    return matchPattern(value, m_Constant(&constant)) && isSplatOf(constant, 0);
   }
 
   /// With all of the nest, or where the sum is left in memory anyway.

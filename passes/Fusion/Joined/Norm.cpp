@@ -24,7 +24,6 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/Epilogue.h"
 #include "dialects/Train/Ops/BatchNormSupport.h"
-#include "mlir/IR/Matchers.h"
 #include "passes/Analysis/ForwardOps.h"
 #include "passes/Analysis/LoopNests.h"
 #include "passes/Fusion/Cuda/EpilogueRegion.h"
@@ -89,11 +88,6 @@ FusedOp createRegion(OpBuilder &builder, Location loc, StringRef library,
 
 bool isFloat32(Value value) {
   return getElementTypeOrSelf(value.getType()).isF32();
-}
-
-bool isZero(Value value) {
-  Attribute constant;
-  return matchPattern(value, m_Constant(&constant)) && isSplatOf(constant, 0);
 }
 
 //===----------------------------------------------------------------------===//
