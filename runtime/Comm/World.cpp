@@ -69,11 +69,15 @@ Status World::agree(const Status &mine, std::vector<int64_t> *largest,
     largest->assign(told.begin() + 2, told.end());
   if (told[0] == 0)
     return Status();
+  // A rank that was stopped for long may find only now what others, which had
+  // failed, left to it: it hears them before it speaks.
+  readNotes();
   std::lock_guard<std::mutex> lock(mutex);
-  failed = true;
   const bool isLowest = told[0] == theSize - theRank;
-  mustTell |= isLowest; // another thread's failure is to be told as well
-  if (!isLowest)
+  const bool speaks = isLowest && (!failed || mustTell);
+  failed = true;
+  mustTell |= speaks; // another thread's failure is to be told as well
+  if (!speaks)
     return cancelled();
   return told[1] ? mine.withContext(strCat("rank ", theRank)) : mine;
 }
