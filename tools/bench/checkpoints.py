@@ -147,6 +147,7 @@ class Bench:
         """Seconds from a kill to the begin of the first step afterwards."""
         artifact = self.compile("two.zca", "--mesh", "dp=2", "--cpu-threads", 1)
         log, every = self.work / "launch.jsonl", 4
+        log.unlink(missing_ok=True)  # of the launch before
         launcher = subprocess.Popen(
             [str(ZC), "launch", "-n", "2", "--max-restarts", "1",
              *map(str, launch), str(artifact), "--data", str(self.data),

@@ -3,12 +3,16 @@
 on one rank and in several layouts of two.
 
   plan_here.py [--cluster FILE] [--rounds 3] [--seconds 2] [--only REGEX]
+               [--keep FOLDER | --measured FOLDER]
 
 Without --cluster it calibrates first, on models of other shapes. Every layout is
 compiled once, and run --rounds times for about --seconds, in turns. Compared is
 the mean of the quickest quarter of a run's steps, of the quietest round: where
 the machine does nothing else, that is near the median, which is printed beside
 it. Where it is not, neither is to be trusted: the load is printed, too.
+
+--keep leaves the cluster file, the artifacts and the times in a folder, by which
+--measured plans once more, without runs: the machine must be quiet once only.
 
 Ends with how many of the plans are within 15%, and in how many of the pairs of
 one model's layouts that differ by more than 10% the quicker one is planned to be
@@ -39,6 +43,7 @@ LAYOUTS = {"1 rank": [], "dp=2": ["--mesh", "dp=2"],
            "pp=2": ["--mesh", "pp=2", "--accumulate", "4"],
            "ZeRO-3": ["--mesh", "dp=2", "--zero", "3"]}
 NEAR, APART = 0.15, 0.10
+TIMES = "times.json"  # of --keep
 
 
 def call(*args):
@@ -150,6 +155,19 @@ class Layout:
         self.planned = said and json.loads(said)["plan"]["step_s"] * 1e3
 
 
+def keep_times(folder, layouts):
+    (folder / TIMES).write_text(json.dumps(
+        {f"{each.model.name} {each.name}": [each.quiet, each.median]
+         for each in layouts}, indent=1))
+
+
+def take_times(folder, layouts):
+    times = json.loads((folder / TIMES).read_text())
+    for each in layouts:
+        each.quiet, each.median = times.get(f"{each.model.name} {each.name}",
+                                            (math.inf, math.inf))
+
+
 def compile_all(zc, folder, only):
     found = []
     for model in make_models(folder):
@@ -191,26 +209,40 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=2)
     parser.add_argument("--only", default="", help="of 'gpt dp=2'")
+    kept = parser.add_mutually_exclusive_group()
+    kept.add_argument("--keep", type=pathlib.Path, metavar="FOLDER")
+    kept.add_argument("--measured", type=pathlib.Path, metavar="FOLDER",
+                      help="that --keep left; plans by its cluster file")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
+        folder = options.keep or options.measured or pathlib.Path(name)
+        folder.mkdir(parents=True, exist_ok=True)
         layouts = compile_all(options.zc, folder, options.only)
-        cluster = options.cluster
-        loads = [os.getloadavg()[0]]
-        if not cluster:
-            cluster = folder / "here.json"
-            if call(options.zc, "plan", "--calibrate", "-o", cluster) is None:
-                sys.exit(1)
-        for _ in range(options.rounds + 1):  # the first says how many steps
-            for each in layouts:
-                each.run(options.zc, folder / "log.jsonl", options.seconds)
-        loads.append(os.getloadavg()[0])
+        cluster = options.cluster or folder / "here.json"
+        if options.measured:
+            take_times(folder, layouts)
+        else:
+            measure(options, folder, layouts, cluster)
         for each in layouts:
             each.plan(options.zc, cluster)
         report([each for each in layouts
                 if each.planned and each.quiet < math.inf])
-        print(f"load average {loads[0]:.1f} before, {loads[1]:.1f} after, on "
-              f"{os.cpu_count()} cores (these runs count for two)")
+
+
+def measure(options, folder, layouts, cluster):
+    """The times of all layouts, and a cluster file where none is given."""
+    loads = [os.getloadavg()[0]]
+    if not options.cluster and call(options.zc, "plan", "--calibrate", "-o",
+                                    cluster) is None:
+        sys.exit(1)
+    for _ in range(options.rounds + 1):  # the first says how many steps
+        for each in layouts:
+            each.run(options.zc, folder / "log.jsonl", options.seconds)
+    loads.append(os.getloadavg()[0])
+    if options.keep:
+        keep_times(folder, layouts)
+    print(f"load average {loads[0]:.1f} before, {loads[1]:.1f} after, on "
+          f"{os.cpu_count()} cores (these runs count for two)")
 
 
 if __name__ == "__main__":
