@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cstddef>
 #include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
@@ -46,6 +47,20 @@ constexpr uint64_t kHandled = kRead | kWrite | LANDLOCK_ACCESS_FS_MAKE_CHAR |
                               LANDLOCK_ACCESS_FS_MAKE_SOCK |
                               LANDLOCK_ACCESS_FS_MAKE_FIFO |
                               LANDLOCK_ACCESS_FS_MAKE_BLOCK;
+
+/// landlock_ruleset_attr of newer kernels, of which older ones take the
+/// beginning.
+struct Handled {
+  uint64_t files = kHandled;
+  uint64_t connections = 3; // LANDLOCK_ACCESS_NET_BIND_TCP, _CONNECT_TCP
+  uint64_t scopes = 3; // LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET, _SIGNAL: within
+
+  static size_t sizeIn(long version) {
+    return version >= 6   ? sizeof(Handled)
+           : version >= 4 ? offsetof(Handled, scopes)
+                          : offsetof(Handled, connections);
+  }
+};
 
 class Descriptor {
 public:
@@ -93,10 +108,10 @@ Result<int> makeRules(const SandboxPaths &paths) {
         "with Landlock among the security modules of its command line, and a "
         "container that allows it); run without --sandbox what you trust, by "
         "--trust");
-  landlock_ruleset_attr handled = {};
-  handled.handled_access_fs = kHandled;
+  // No rule allows any connection or signal.
+  const Handled handled;
   const long rules = ::syscall(SYS_landlock_create_ruleset, &handled,
-                               sizeof(handled.handled_access_fs), 0);
+                               Handled::sizeIn(version), 0);
   if (rules < 0)
     return errnoError("--sandbox: Landlock");
   const Descriptor owner{int(rules)};

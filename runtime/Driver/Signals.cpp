@@ -3,19 +3,42 @@
 
 #include <atomic>
 #include <csignal>
+#include <string_view>
 #include <unistd.h>
 
 namespace zc {
 
 // Read by ranks that are threads; without a lock, as handlers need it.
 static std::atomic<int> received{0};
+static std::atomic<bool> nothingBegun{false};
+static_assert(std::atomic<bool>::is_always_lock_free);
 static_assert(std::atomic<int>::is_always_lock_free);
 
-static void onStop(int signal) {
-  if (received) {
-    removeTemporaries();
-    ::_exit(128 + signal);
+static std::string_view noticeOf(int signal) {
+  switch (signal) {
+  case SIGINT:
+    return "zc-run: note: ended by SIGINT (Ctrl-C): nothing was begun yet\n";
+  case SIGHUP:
+    return "zc-run: note: ended by SIGHUP: nothing was begun yet\n";
+  default:
+    return "zc-run: note: ended by SIGTERM: nothing was begun yet\n";
   }
+}
+
+/// With nothing but what signal handlers may do.
+[[noreturn]] static void endAtOnce(int signal) {
+  if (nothingBegun) {
+    const std::string_view notice = noticeOf(signal);
+    [[maybe_unused]] ssize_t written =
+        ::write(STDERR_FILENO, notice.data(), notice.size());
+  }
+  removeTemporaries();
+  ::_exit(128 + signal);
+}
+
+static void onStop(int signal) {
+  if (received || nothingBegun)
+    endAtOnce(signal);
   received = signal;
 }
 
@@ -37,6 +60,14 @@ void installSignalHandlers() {
   pthread_sigmask(SIG_UNBLOCK, &stops, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
 }
+
+void endOnSignals() {
+  nothingBegun = true;
+  if (const int signal = received)
+    endAtOnce(signal);
+}
+
+void finishOnSignals() { nothingBegun = false; }
 
 int stopSignal() { return received; }
 

@@ -26,6 +26,11 @@ struct Outcome {
   std::optional<RankEnd> cause; // of a failure
   int signal = 0;               // that asked to stop
   int killed = 0;               // ranks that died by a signal
+  bool isStopped = false;       // a rank was asked to stop
+
+  /// Others end with an exit code where one was asked to stop before its first
+  /// step.
+  bool hasFailed() const { return cause && (!isStopped || cause->isKilled()); }
 };
 
 /// A word that strangers do not know.
@@ -225,6 +230,7 @@ Outcome Supervisor::waitForRanks(RankProcesses &ranks) {
   while (true) {
     while (std::optional<RankEnd> end = ranks.takeEnd()) {
       outcome.code = std::max(outcome.code, end->code());
+      outcome.isStopped |= end->isStopped();
       if (end->isSound() || end->isStopped())
         continue;
       outcome.killed += end->isKilled();
@@ -275,7 +281,7 @@ Result<int> Supervisor::run() {
   ZC_RETURN_IF_ERROR(prepare());
   for (int64_t restart = 0;; ++restart) {
     ZC_ASSIGN_OR_RETURN(Outcome outcome, runOnce(restart));
-    if (!outcome.cause) // done, or one rank was asked to stop, and told all
+    if (!outcome.hasFailed()) // done, or asked to stop
       return outcome.code;
     if (outcome.signal)
       return 128 + outcome.signal;

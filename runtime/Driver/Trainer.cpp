@@ -41,6 +41,7 @@ Status Trainer::run() {
   sentBefore = zc_sent_bytes(handle());
   fed = readNext();
   ZC_RETURN_IF_ERROR(agreeAtStart(measureLimits()));
+  finishOnSignals();
   start = Clock::now();
   if (Status trained = trainSteps(); !trained.ok())
     return explainFailure(trained);

@@ -65,8 +65,10 @@ Status Trainer::openSession() {
 Status Trainer::prepare() {
   began = Clock::now();
   ZC_RETURN_IF_ERROR(openSession());
-  if (options.data == kStandardInput)
+  if (options.data == kStandardInput) {
+    finishOnSignals(); // ranks agree on a stop while samples are waited for
     ZC_RETURN_IF_ERROR(openStream());
+  }
   if (stopped)
     return Status();
   ZC_RETURN_IF_ERROR(world.agree(openFiles()));

@@ -52,6 +52,7 @@ Result<FolderLock> FolderLock::take(const std::string &folder) {
       ::close(std::exchange(lock.descriptor, -1));
       continue;
     }
+    lock.name = std::make_unique<TemporaryName>(path);
     // On a full disk it is a lock without a name.
     const std::string self = printSelf();
     if (::ftruncate(descriptor, 0) == 0)
@@ -62,11 +63,13 @@ Result<FolderLock> FolderLock::take(const std::string &folder) {
 
 FolderLock::FolderLock(FolderLock &&other) noexcept
     : path(std::move(other.path)),
-      descriptor(std::exchange(other.descriptor, -1)) {}
+      descriptor(std::exchange(other.descriptor, -1)),
+      name(std::move(other.name)) {}
 
 FolderLock &FolderLock::operator=(FolderLock &&other) noexcept {
   std::swap(path, other.path);
   std::swap(descriptor, other.descriptor);
+  std::swap(name, other.name);
   return *this;
 }
 

@@ -3,7 +3,9 @@
 #define ZC_RUNTIME_IO_FOLDERLOCK_H
 
 #include "runtime/Base/Status.h"
+#include "runtime/Base/Temporaries.h"
 
+#include <memory>
 #include <string>
 
 namespace zc {
@@ -26,6 +28,7 @@ private:
 
   std::string path;
   int descriptor;
+  std::unique_ptr<TemporaryName> name; // of a file that is ours
 };
 
 } // namespace zc

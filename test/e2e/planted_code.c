@@ -5,15 +5,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void tell(const char *what, int result) {
+static void tell(const char *what, long result) {
   dprintf(2, "planted %s: %s\n", what, result < 0 ? strerror(errno) : "done");
 }
 
@@ -38,6 +40,45 @@ static int try_connection(void) {
 static int try_rights(void) {
   const int file = open(getenv("ZC_PLANTED_OWN"), O_RDWR | O_CREAT, 0600);
   return file < 0 ? 0 : fchmod(file, 04777);
+}
+
+/// The same by calls of newer kernels, whose numbers all machines share: an
+/// attribute, where lists of rights lie as well, and flags.
+static long try_attribute(void) {
+  struct {
+    uint64_t value;
+    uint32_t size, flags;
+  } given = {(uint64_t)(uintptr_t) "x", 1, 0};
+  return syscall(463, AT_FDCWD, getenv("ZC_PLANTED_OWN"), 0, "user.planted",
+                 &given, sizeof(given)); // setxattrat
+}
+
+static long try_flags(void) {
+  const uint64_t given[3] = {0, 0, 0};
+  return syscall(469, AT_FDCWD, getenv("ZC_PLANTED_OWN"), given, sizeof(given),
+                 0); // file_setattr
+}
+
+/// A pipe that signals another process once it is written to.
+static int try_owner(void) {
+  int ends[2];
+  return pipe(ends) < 0 ? -1 : fcntl(ends[0], F_SETOWN, getppid());
+}
+
+static int try_async(void) {
+  int ends[2];
+  return pipe(ends) < 0 ? -1 : fcntl(ends[0], F_SETFL, O_ASYNC);
+}
+
+static long try_priority(void) {
+  const int process = 1, best_effort = 2 << 13 | 4;
+  return syscall(SYS_ioprio_set, process, getppid(), best_effort);
+}
+
+static long try_user(void) { return syscall(SYS_setresuid, -1, -1, -1); }
+
+static long try_queue(void) {
+  return syscall(SYS_mq_open, "planted", O_RDWR | O_CREAT, 0600, NULL);
 }
 
 /// What whoever started the program had open.
@@ -65,4 +106,11 @@ __attribute__((constructor)) static void planted(void) {
   tell("connect", try_connection());
   tell("fork", try_program());
   tell("signal", kill(getppid(), 0));
+  tell("attribute", try_attribute());
+  tell("flags", try_flags());
+  tell("owner", try_owner());
+  tell("async", try_async());
+  tell("priority", try_priority());
+  tell("user", try_user());
+  tell("queue", try_queue());
 }

@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 """Ctrl-C, SIGTERM and SIGHUP: what stops, what is saved, what stays behind."""
 import os
+import pathlib
+import shutil
 import signal
+import subprocess
 import time
 import unittest
 
 import numpy as np
 
 from bad_run_test import RunTest
-from zctest import Fixture, latest_step, load_tensors, read_log, start
+from zctest import (Fixture, free_port, latest_step, load_tensors, read_log,
+                    start)
 
 
 class Interrupted(RunTest):
@@ -106,6 +110,158 @@ class Interrupted(RunTest):
     def test_terminated(self):
         log, checkpoint = self.interrupt(signal.SIGTERM, 143)
         self.assertTrue(load_tensors(latest_step(checkpoint)))
+
+
+def proc(pid, name):
+    try:
+        return pathlib.Path(f"/proc/{pid}/{name}").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def listens_to_signals(pid):
+    """Whether zc-run has its handlers there."""
+    caught = [line.split()[1] for line in proc(pid, "status").splitlines()
+              if line.startswith("SigCgt")]
+    name = proc(pid, "cmdline").replace("\0", " ")
+    return bool(caught) and " run " in name and bool(
+        int(caught[0], 16) >> (signal.SIGTERM - 1) & 1)
+
+
+class BeforeTheFirstStep(RunTest):
+    """Whatever is waited for, nothing has to be finished."""
+
+    SOON = 5  # seconds; a rank waits for others for 600
+
+    def setUp(self):
+        super().setUp()
+        self.ranks = self.compile(self.fixture, "adamw", "--mesh", "dp=2",
+                                  "--cpu-threads", 1, name="ranks.zca")
+        self.meeting = self.folder / "meeting"
+
+    def until(self, holds):
+        end = time.monotonic() + 60
+        while not holds():
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.005)
+
+    def command(self):
+        return ("run", self.ranks, "--data", self.fixture.data, "--steps", 3,
+                "--checkpoint", self.folder / "ckpt")
+
+    def rank(self, rank, *more, **place):
+        process = start(*self.command(), *more, env=dict(
+            os.environ, RANK=str(rank), WORLD_SIZE="2", **place))
+        self.addCleanup(process.kill)
+        self.until(lambda: listens_to_signals(process.pid))
+        return process
+
+    def ends(self, process, number, began):
+        out, err = process.communicate(timeout=60)
+        self.assertLess(time.monotonic() - began, self.SOON)
+        self.assertEqual(process.returncode, 128 + number, err)
+        self.assertIn(f"ended by {signal.Signals(number).name}", err)
+        self.assertIn("nothing was begun", err)
+        self.assertEqual(out, "")
+        self.assertFalse((self.folder / "ckpt").exists())
+
+    def test_a_rank_that_waits_for_others(self):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            with self.subTest(number=number):
+                process = self.rank(0, ZC_RENDEZVOUS_FILE=str(self.meeting))
+                self.until(self.meeting.exists)
+                began = time.monotonic()
+                process.send_signal(number)
+                self.ends(process, number, began)
+                self.assertFalse(self.meeting.exists())
+
+    def test_a_rank_that_waits_for_the_first(self):
+        for place in ({"ZC_RENDEZVOUS_FILE": str(self.meeting)},
+                      {"MASTER_ADDR": "127.0.0.1",
+                       "MASTER_PORT": str(free_port())}):
+            with self.subTest(place=place):
+                process = self.rank(1, **place)
+                time.sleep(0.3)
+                began = time.monotonic()
+                process.send_signal(signal.SIGTERM)
+                self.ends(process, signal.SIGTERM, began)
+
+    def children(self, process):
+        return [int(pid) for pid in proc(
+            process.pid, f"task/{process.pid}/children").split()]
+
+    @unittest.skipUnless(shutil.which("mpirun"), "no MPI")
+    def test_a_rank_that_waits_for_mpi(self):
+        """Its neighbour does something else."""
+        names = self.folder / "pid"
+        command = " ".join(map(str, self.command()))
+        zc = pathlib.Path(os.environ["ZC_BIN_DIR"]) / "zc"
+        process = subprocess.Popen(
+            ["mpirun", "-n", "2", "--allow-run-as-root", "--oversubscribe",
+             "sh", "-c", f"test $OMPI_COMM_WORLD_RANK = 1 && exec sleep 100; "
+                         f"echo $$ > {names}.new; mv {names}.new {names}; "
+                         f"exec {zc} {command}"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env=dict(os.environ, OMPI_MCA_rmaps_base_oversubscribe="1"))
+        self.addCleanup(process.kill)
+        self.until(names.exists)
+        pid = int(names.read_text())
+        self.until(lambda: listens_to_signals(pid))
+        time.sleep(0.5)
+        began = time.monotonic()
+        os.kill(pid, signal.SIGTERM)
+        self.until(lambda: not listens_to_signals(pid))
+        self.assertLess(time.monotonic() - began, self.SOON)
+        _, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 143, err)
+        self.assertIn("ended by SIGTERM: nothing was begun", err)
+
+    def launched(self, stopped, *options, timeout=600):
+        """zc launch with one rank that stands still before it meets others."""
+        launcher = start("launch", "-n", 2, *options, *self.command()[1:],
+                         "--timeout", timeout)
+        self.addCleanup(launcher.kill)
+        self.until(lambda: len(self.children(launcher)) == 2)
+        ranks = self.children(launcher)
+        os.kill(ranks[stopped], signal.SIGSTOP)
+        other = ranks[1 - stopped]
+        self.until(lambda: listens_to_signals(other))
+        return launcher, ranks[stopped], other
+
+    def test_launched_ranks(self):
+        launcher, still, other = self.launched(1)
+        began = time.monotonic()
+        launcher.send_signal(signal.SIGTERM)
+        self.until(lambda: not proc(other, "cmdline"))
+        self.assertLess(time.monotonic() - began, self.SOON)
+        os.kill(still, signal.SIGCONT)
+        _, err = launcher.communicate(timeout=60)
+        self.assertEqual(launcher.returncode, 143, err)
+        self.assertIn("ended by SIGTERM: nothing was begun", err)
+        self.assertNotIn("error", err)
+
+    def test_one_launched_rank(self):
+        """It is missed by the others, which is no reason to restart."""
+        launcher, still, other = self.launched(0, "--max-restarts", 3,
+                                               timeout=2)
+        os.kill(other, signal.SIGTERM)
+        self.until(lambda: not proc(other, "cmdline"))
+        os.kill(still, signal.SIGCONT)
+        _, err = launcher.communicate(timeout=60)
+        self.assertEqual(launcher.returncode, 143, err)
+        self.assertNotIn("restart", err)
+
+    def test_an_order_to_stop_that_came_before(self):
+        """While zc-run was not there yet; threads as ranks, too."""
+        for options in ((), ("--local-ranks", 2)):
+            process = start(*self.command()[:1],
+                            self.ranks if options else self.artifact,
+                            *self.command()[2:], *options,
+                            preexec_fn=lambda: (
+                                signal.pthread_sigmask(
+                                    signal.SIG_BLOCK, [signal.SIGTERM]),
+                                os.kill(os.getpid(), signal.SIGTERM)))
+            self.ends(process, signal.SIGTERM, time.monotonic())
 
 
 if __name__ == "__main__":

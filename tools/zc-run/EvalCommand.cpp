@@ -1,6 +1,7 @@
 // `zc eval` of an artifact.
 #include "runtime/Driver/Evaluator.h"
 #include "runtime/Driver/SandboxOptions.h"
+#include "runtime/Driver/Signals.h"
 #include "runtime/Io/TokenFiles.h"
 #include "tools/zc-run/TrustOptions.h"
 
@@ -90,6 +91,7 @@ void checkTogether(const CLI::App &app, const EvalArguments &given) {
 }
 
 int run(const CLI::App &app, EvalArguments &given) {
+  endOnSignals();
   checkTogether(app, given);
   for (const std::string &input : given.inputs) {
     // Names may contain '=', files less often so: the last one divides.

@@ -1,5 +1,6 @@
 // `zc launch`: the ranks of `zc run` as processes of this machine.
 #include "runtime/Comm/Launcher.h"
+#include "runtime/Driver/Signals.h"
 #include "runtime/Driver/StreamedBatches.h"
 #include "runtime/Driver/Supervisor.h"
 #include "tools/zc-run/Commands.h"
@@ -39,6 +40,7 @@ void checkRestarts(const SupervisorOptions &launch, const TrainOptions &run) {
 }
 
 int runLaunch(const CLI::App &app, LaunchArguments &given) {
+  endOnSignals();
   SupervisorOptions &options = given.options;
   const std::vector<std::string> arguments = app.remaining();
   if (arguments.empty())

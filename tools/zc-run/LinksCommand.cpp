@@ -1,5 +1,6 @@
 // `zc-run links`: for `zc plan --calibrate`, how long ranks take to send.
 #include "runtime/Driver/MeasureLinks.h"
+#include "runtime/Driver/Signals.h"
 #include "tools/zc-run/Commands.h"
 
 #include <cstdio>
@@ -37,6 +38,7 @@ Command addLinksCommand(CLI::App &app) {
       ->check(CLI::Range(0.0, 100.0));
   addRankOptions(app, given->ranks);
   return [given] {
+    endOnSignals();
     return finish(launch(
         given->ranks, [&](const Rank &rank) { return measure(*given, rank); }));
   };

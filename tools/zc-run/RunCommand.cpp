@@ -3,6 +3,7 @@
 #include "runtime/Driver/CompiledSettings.h"
 #include "runtime/Driver/EvaluationMetrics.h"
 #include "runtime/Driver/SandboxOptions.h"
+#include "runtime/Driver/Signals.h"
 #include "runtime/Driver/StreamedBatches.h"
 #include "runtime/Driver/Trainer.h"
 #include "runtime/Io/TokenFiles.h"
@@ -335,6 +336,7 @@ void check(CLI::App &app, TrainOptions &options) {
 }
 
 int run(CLI::App &app, RunArguments &given) {
+  endOnSignals();
   TrainOptions &options = given.options;
   check(app, options);
   options.record = remember(app);

@@ -40,6 +40,7 @@ Status MeetingFile::write(const std::string &address, int port) {
   int descriptor = ::mkostemp(draft.data(), O_CLOEXEC);
   if (descriptor < 0)
     return cannotWrite(path);
+  const TemporaryName unfinished(draft);
   const std::string text = strCat(
       kWord, " ", address.empty() ? hostName() : address, " ", port, "\n");
   Status status = writeAll(descriptor, text.data(), text.size(), path);
@@ -50,7 +51,8 @@ Status MeetingFile::write(const std::string &address, int port) {
     status = cannotWrite(path);
   if (!status.ok())
     ::unlink(draft.c_str());
-  written = status.ok();
+  if (status.ok())
+    written.emplace(path);
   return status;
 }
 

@@ -3,13 +3,16 @@
 #ifndef ZC_RUNTIME_COMM_TCP_MEETINGFILE_H
 #define ZC_RUNTIME_COMM_TCP_MEETINGFILE_H
 
+#include "runtime/Base/Temporaries.h"
 #include "runtime/Comm/Tcp/Socket.h"
 
+#include <optional>
 #include <string>
 
 namespace zc::tcp {
 
-/// Rank 0's side; the file that it has written goes with it.
+/// Rank 0's side; the file that it has written goes with it, also where a
+/// signal ends it.
 class MeetingFile {
 public:
   explicit MeetingFile(std::string path) : path(std::move(path)) {}
@@ -22,7 +25,7 @@ public:
 
 private:
   std::string path;
-  bool written = false;
+  std::optional<TemporaryName> written;
 };
 
 /// Another rank's side: reads the file, as soon as it is there, and connects.
