@@ -121,10 +121,16 @@ def proc(pid, name):
 
 def listens_to_signals(pid):
     """Whether zc-run has its handlers there."""
+    try:
+        program = os.readlink(f"/proc/{pid}/exe")
+    except OSError:
+        return False
+    command = proc(pid, "cmdline").split("\0")[1:2]
+    if not program.endswith("zc-run") or command not in (["run"], ["eval"]):
+        return False  # zc, or a launcher's copy, that becomes it
     caught = [line.split()[1] for line in proc(pid, "status").splitlines()
               if line.startswith("SigCgt")]
-    name = proc(pid, "cmdline").replace("\0", " ")
-    return bool(caught) and " run " in name and bool(
+    return bool(caught) and bool(
         int(caught[0], 16) >> (signal.SIGTERM - 1) & 1)
 
 
@@ -149,8 +155,8 @@ class BeforeTheFirstStep(RunTest):
         return ("run", self.ranks, "--data", self.fixture.data, "--steps", 3,
                 "--checkpoint", self.folder / "ckpt")
 
-    def rank(self, rank, *more, **place):
-        process = start(*self.command(), *more, env=dict(
+    def rank(self, rank, *command, **place):
+        process = start(*(command or self.command()), env=dict(
             os.environ, RANK=str(rank), WORLD_SIZE="2", **place))
         self.addCleanup(process.kill)
         self.until(lambda: listens_to_signals(process.pid))
@@ -179,12 +185,14 @@ class BeforeTheFirstStep(RunTest):
         for place in ({"ZC_RENDEZVOUS_FILE": str(self.meeting)},
                       {"MASTER_ADDR": "127.0.0.1",
                        "MASTER_PORT": str(free_port())}):
-            with self.subTest(place=place):
-                process = self.rank(1, **place)
-                time.sleep(0.3)
-                began = time.monotonic()
-                process.send_signal(signal.SIGTERM)
-                self.ends(process, signal.SIGTERM, began)
+            for command in ((), ("eval", self.ranks, "--data",
+                                 self.fixture.data)):
+                with self.subTest(place=place, command=command):
+                    process = self.rank(1, *command, **place)
+                    time.sleep(0.3)
+                    began = time.monotonic()
+                    process.send_signal(signal.SIGTERM)
+                    self.ends(process, signal.SIGTERM, began)
 
     def children(self, process):
         return [int(pid) for pid in proc(
