@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace zc {
 
@@ -26,11 +27,11 @@ struct Outcome {
   std::optional<RankEnd> cause; // of a failure
   int signal = 0;               // that asked to stop
   int killed = 0;               // ranks that died by a signal
-  bool isStopped = false;       // a rank was asked to stop
+  int stopped = 0;              // the signal that asked a rank to stop
 
   /// Others end with an exit code where one was asked to stop before its first
   /// step.
-  bool hasFailed() const { return cause && (!isStopped || cause->isKilled()); }
+  bool hasFailed() const { return cause && (!stopped || cause->isKilled()); }
 };
 
 /// A word that strangers do not know.
@@ -80,7 +81,10 @@ private:
   Status shrink(int killed);
   Result<Outcome> runOnce(int64_t restart);
   Status startRanks(RankProcesses &ranks, int64_t restart);
-  Outcome waitForRanks(RankProcesses &ranks);
+  Outcome waitForRanks(RankProcesses &ranks, int64_t restart);
+  std::string meetingFile(int64_t restart) const {
+    return strCat(meeting->path(), "/start-", restart);
+  }
   std::vector<std::string> commandOf(int64_t restart);
   std::vector<int64_t> ownCheckpoints() const;
   std::string whatIsKept() const;
@@ -206,31 +210,31 @@ std::vector<std::string> Supervisor::commandOf(int64_t restart) {
 Status Supervisor::startRanks(RankProcesses &ranks, int64_t restart) {
   const std::vector<std::string> command = commandOf(restart);
   for (int rank = 0; rank < this->ranks; ++rank)
-    ZC_RETURN_IF_ERROR(ranks.start(
-        command,
-        {{"RANK", std::to_string(rank)},
-         {"LOCAL_RANK", std::to_string(rank)},
-         {"WORLD_SIZE", std::to_string(this->ranks)},
-         {"LOCAL_WORLD_SIZE", std::to_string(this->ranks)},
-         {"ZC_RENDEZVOUS_FILE", strCat(meeting->path(), "/start-", restart)},
-         {"ZC_TOKEN", token},
-         {"ZC_BIND_ADDR", "127.0.0.1"},
-         // A rank is none of an outer launcher's.
-         {"OMPI_COMM_WORLD_SIZE", ""},
-         {"PMIX_RANK", ""},
-         {"PMI_SIZE", ""},
-         {"PMI_RANK", ""}}));
+    ZC_RETURN_IF_ERROR(
+        ranks.start(command, {{"RANK", std::to_string(rank)},
+                              {"LOCAL_RANK", std::to_string(rank)},
+                              {"WORLD_SIZE", std::to_string(this->ranks)},
+                              {"LOCAL_WORLD_SIZE", std::to_string(this->ranks)},
+                              {"ZC_RENDEZVOUS_FILE", meetingFile(restart)},
+                              {"ZC_TOKEN", token},
+                              {"ZC_BIND_ADDR", "127.0.0.1"},
+                              // A rank is none of an outer launcher's.
+                              {"OMPI_COMM_WORLD_SIZE", ""},
+                              {"PMIX_RANK", ""},
+                              {"PMI_SIZE", ""},
+                              {"PMI_RANK", ""}}));
   return Status();
 }
 
-Outcome Supervisor::waitForRanks(RankProcesses &ranks) {
+Outcome Supervisor::waitForRanks(RankProcesses &ranks, int64_t restart) {
   using Clock = std::chrono::steady_clock;
   Outcome outcome;
   std::optional<Clock::time_point> until;
   while (true) {
     while (std::optional<RankEnd> end = ranks.takeEnd()) {
       outcome.code = std::max(outcome.code, end->code());
-      outcome.isStopped |= end->isStopped();
+      if (end->isStopped())
+        outcome.stopped = end->code() - 128;
       if (end->isSound() || end->isStopped())
         continue;
       outcome.killed += end->isKilled();
@@ -241,6 +245,12 @@ Outcome Supervisor::waitForRanks(RankProcesses &ranks) {
     }
     if (ranks.running() == 0)
       return outcome;
+    // The first rank waits for one that has ended before it came.
+    if (outcome.stopped && !outcome.signal &&
+        ::access(meetingFile(restart).c_str(), F_OK) == 0) {
+      outcome.signal = outcome.stopped;
+      ranks.signalAll(outcome.signal);
+    }
     // Asked to stop, ranks end together, however long saving takes.
     if (until && !outcome.signal && Clock::now() >= *until) {
       ranks.killAll();
@@ -261,7 +271,7 @@ Outcome Supervisor::waitForRanks(RankProcesses &ranks) {
 Result<Outcome> Supervisor::runOnce(int64_t restart) {
   RankProcesses ranks(signals);
   ZC_RETURN_IF_ERROR(startRanks(ranks, restart));
-  return waitForRanks(ranks);
+  return waitForRanks(ranks, restart);
 }
 
 std::string Supervisor::whatIsKept() const {
