@@ -2,6 +2,7 @@
 """Models that are small and ask for much: deep nesting, functions that double
 at every call, constants without end; and numbers, folders and limits that a
 command line may meet."""
+import itertools
 import os
 import resource
 import stat
@@ -257,6 +258,12 @@ class Numbers(ZcTest):
                 command = ["eval", fixture.model, "--input", "x=x.npy",
                            "--output-dir", self.folder]
             self.fails(2, [option], *command, option, self.BEYOND)
+        for option, wrong in itertools.product(
+                ("--class-axis", "--ignore-index"),
+                (self.BEYOND, f"-{self.BEYOND}", "", "2.5")):
+            self.fails(2, [option, "whole number", f"'{wrong}'"], "compile",
+                       fixture.model, "-o", self.folder / "b.zca",
+                       *fixture.compile_options("sgd"), option, wrong)
         self.fails(2, ["--dim"], "compile", fixture.model, "-o",
                    self.folder / "b.zca", "--loss", "softmax-cross-entropy",
                    "--dim", f"batch={self.BEYOND}")

@@ -304,6 +304,19 @@ class Ranks(ZcTest):
         self.addCleanup(process.kill)
         return process
 
+    def test_numbers_that_are_none(self):
+        """2^32 is no other name of 0, and no word means: alone."""
+        place = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "localhost",
+                 "MASTER_PORT": str(self.port)}
+        for name, wrong in (("RANK", "4294967297"), ("RANK", "-1"),
+                            ("WORLD_SIZE", "2abc"), ("WORLD_SIZE", "0"),
+                            ("WORLD_SIZE", "9" * 20), ("WORLD_SIZE", "-2"),
+                            ("MASTER_PORT", "65536"), ("MASTER_PORT", "x")):
+            codes, said = self.end([self.begin_by({**place, name: wrong})])
+            self.assertEqual(codes, [1], said)
+            self.assertRegex(
+                said[0], f"{name} is '{wrong}', but must be a whole number")
+
     def test_srun_with_pmi2(self):
         """Open MPI does not know it: the ranks meet by Slurm's variables."""
         codes, said = self.end([self.begin_by({
