@@ -5,6 +5,7 @@
 // order, so that times are known, and before offsets, so that the bytes count.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Dist/Notes.h"
 #include "passes/Scheduling/OffloadTimes.h"
 #include "passes/Scheduling/OffloadUses.h"
 #include "passes/Scheduling/Passes.h"
@@ -51,7 +52,6 @@ private:
   void planFetch(const OffloadSpan &span, Value from, Value to,
                  unsigned earliest);
   void planStore(const OffloadSpan &span, Value from, Value to);
-  double secondsOf(Operation *op) const;
   void placeStores();
   void placeLastStores();
   void placeFetches();
@@ -74,22 +74,11 @@ void Offloader::run() {
     offload(root, spans);
   if (copies.empty())
     return;
-  SmallVector<double> seconds;
-  for (Operation *op : uses.getMain())
-    seconds.push_back(secondsOf(op));
-  chooseOffloadTimes(getTarget(program).rates(), seconds, copies);
+  chooseOffloadTimes(getTarget(program).rates(), uses.getSeconds(), copies);
   placeStores();
   placeFetches();
   placeWaits();
   eraseUnused();
-}
-
-double Offloader::secondsOf(Operation *op) const {
-  auto cost = [&](StringRef name) {
-    auto value = op->getAttrOfType<FloatAttr>(name);
-    return value ? value.getValueAsDouble() : 0.0;
-  };
-  return estimateSeconds(getTarget(op).rates(), cost("flops"), cost("bytes"));
 }
 
 //===----------------------------------------------------------------------===//
@@ -294,12 +283,30 @@ namespace {
 
 struct OffloadPass : impl::OffloadPassBase<OffloadPass> {
   void runOnOperation() override {
+    if (auto step = getOperation().lookupSymbol<ProgramOp>(train::kStepProgram))
+      keepBusyStates(step);
     for (ProgramOp program : getOperation().getOps<ProgramOp>()) {
       Offloader offloader(program);
       offloader.run();
       numFetches += offloader.getNumFetches();
       numStores += offloader.getNumStores();
     }
+  }
+
+private:
+  /// They stay on the device, in all programs.
+  void keepBusyStates(ProgramOp step) {
+    SymbolTable symbols(getOperation());
+    SmallVector<Value> busy = OffloadUses(step).findBusyStates();
+    for (Value root : busy)
+      symbols.lookup(cast<sched::StateOp>(root.getDefiningOp()).getState())
+          ->removeAttr(kOffloadedAttr);
+    if (!busy.empty())
+      dist::addNote(getOperation(),
+                    llvm::Twine(busy.size()) +
+                        " of the states to offload stay on the device: steps "
+                        "end and begin with them, and copies would take longer "
+                        "than the time between");
   }
 };
 

@@ -185,14 +185,14 @@ class Requirements(LintTest):
                   "tools/guide/page.md": "Run it:\n```sh\nls\n```\n",
                   "test/passes/none.mlir": "\n"}
 
-    def table(self, first, notes=45, works=24):
+    def table(self, first, notes=45, works=24, own=""):
         """A whole table, whose first row is given, and its page."""
         sys.path.insert(0, str(LINTS))
         import requirements  # pylint: disable=import-outside-toplevel
         text = "".join(f"{name} | feature | citation |\n"
                        for name in requirements.names()[1:])
         text += "".join(f"N-{i:02} | A-01 | wrong | right\n"
-                        for i in range(1, notes + 1))
+                        for i in range(1, notes + 1)) + own
         text += "".join(f"Work {i} | A-01\n" for i in range(works))
         files = dict(self.END_TO_END, **{requirements.TABLE: first + text})
         with tempfile.TemporaryDirectory() as folder:
@@ -216,8 +216,8 @@ class Requirements(LintTest):
 
     def test_rows_that_are_missing(self):
         self.complains("requirements", self.table(""), "A-01 is there 0 times")
-        self.complains("requirements", self.table("Z-01 | f | citation |\n"),
-                       "there is no row Z-01")
+        self.complains("requirements", self.table("Y-01 | f | citation |\n"),
+                       "there is no row Y-01")
 
     def test_notes_and_works_that_are_missing(self):
         row = "A-01 | f | done | a_test.A.test_it\n"
@@ -225,6 +225,23 @@ class Requirements(LintTest):
                        "notes are not N-01 to N-45")
         self.complains("requirements", self.table(row, works=23),
                        "23 works of the sources")
+
+    def test_own_corrections(self):
+        """They are in order, and each has a test that computes it."""
+        row = "A-01 | f | done | a_test.A.test_it\n"
+        own = "Z-{} | {} | wrong | right | {}\n"
+        self.silent("requirements", self.table(
+            row, own=own.format("01", "A-01", "a_test.A.test_it; a_test.A")))
+        for note, message in (
+                (("02", "A-01", "a_test.A"), "and then Z-01 and so on"),
+                (("01", "A-01", "a_test.B"), "Z-01: a_test.B: a_test.py has no"),
+                (("01", "A-01", ""), "Z-01: no test computes it"),
+                (("01", "A-01", "file:test/e2e/a_test.py"),
+                 "Z-01: no test computes it"),
+                (("01", "", "a_test.A"), "Z-01: of no row"),
+                (("01", "Y-01", "a_test.A"), "Z-01: no row Y-01")):
+            self.complains("requirements",
+                           self.table(row, own=own.format(*note)), message)
 
     def test_tests_that_do_not_exist(self):
         for name, message in (
