@@ -283,8 +283,7 @@ namespace {
 
 struct OffloadPass : impl::OffloadPassBase<OffloadPass> {
   void runOnOperation() override {
-    if (auto step = getOperation().lookupSymbol<ProgramOp>(train::kStepProgram))
-      keepBusyStates(step);
+    keepBusyStates();
     for (ProgramOp program : getOperation().getOps<ProgramOp>()) {
       Offloader offloader(program);
       offloader.run();
@@ -294,19 +293,24 @@ struct OffloadPass : impl::OffloadPassBase<OffloadPass> {
   }
 
 private:
-  /// They stay on the device, in all programs.
-  void keepBusyStates(ProgramOp step) {
+  /// States that a step or a micro-batch begins with stay on the device, for
+  /// all programs.
+  void keepBusyStates() {
     SymbolTable symbols(getOperation());
-    SmallVector<Value> busy = OffloadUses(step).findBusyStates();
-    for (Value root : busy)
-      symbols.lookup(cast<sched::StateOp>(root.getDefiningOp()).getState())
-          ->removeAttr(kOffloadedAttr);
-    if (!busy.empty())
+    unsigned kept = 0;
+    for (StringRef name : {train::kStepProgram, train::kMicroProgram})
+      if (auto program = symbols.lookup<ProgramOp>(name))
+        for (Value root : OffloadUses(program).findBusyStates()) {
+          auto use = cast<sched::StateOp>(root.getDefiningOp());
+          symbols.lookup(use.getState())->removeAttr(kOffloadedAttr);
+          ++kept;
+        }
+    if (kept > 0)
       dist::addNote(getOperation(),
-                    llvm::Twine(busy.size()) +
+                    llvm::Twine(kept) +
                         " of the states to offload stay on the device: steps "
-                        "end and begin with them, and copies would take longer "
-                        "than the time between");
+                        "begin with them, and copies would not be there in "
+                        "time");
   }
 };
 

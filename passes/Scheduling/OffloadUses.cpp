@@ -118,10 +118,11 @@ SmallVector<Value> OffloadUses::findBusyStates() const {
   for (const auto &[root, list] : spans) {
     if (!root.getDefiningOp<sched::StateOp>() || list.empty())
       continue;
-    const double unused = secondsBetween(list.back().last().end, main.size()) +
-                          secondsBetween(0, list.front().begin());
     const bool writes =
         llvm::any_of(list, [](const OffloadSpan &span) { return span.writes; });
+    double unused = secondsBetween(0, list.front().begin());
+    if (writes)
+      unused += secondsBetween(list.back().last().end, main.size());
     if (unused < copySeconds(root) * (writes ? 2 : 1))
       busy.push_back(root);
   }

@@ -51,9 +51,11 @@ public:
   llvm::ArrayRef<mlir::Operation *> getMain() const { return main; }
   llvm::ArrayRef<double> getSeconds() const { return seconds; }
 
-  /// The states that a step which begins when this one ends wants again before
-  /// they could have been copied away and back. None where the second memory is
-  /// a file: who asks for that wants the room, whatever it takes.
+  /// The states that the program wants sooner after its begin than they could
+  /// be there; of those that it writes, sooner than they could be away behind
+  /// its end and back in front of the next one's first use. None where the
+  /// second memory is a file: who asks for that wants the room, whatever it
+  /// takes.
   llvm::SmallVector<mlir::Value> findBusyStates() const;
 
 private:

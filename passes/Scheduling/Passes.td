@@ -177,8 +177,8 @@ def OffloadPass : Pass<"zc-offload", "::mlir::ModuleOp"> {
     nobody has to wait for them; the bytes on their way each way are at most twice
     the most that one instruction needs. Where the second memory is a host's, a
     value that is only read stays if its next use comes sooner than it would be
-    back, and a state stays on the device (a note counts them) if a step's end and
-    the next one's begin are too near each other for its ways there and back.
+    back, and a state stays on the device (a note counts them) if a step or a
+    micro-batch begins with it, sooner than it could be there.
 
     ```mlir
     %m = sched.state @m : memref<4xf32> // sched.offloaded

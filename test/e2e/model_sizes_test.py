@@ -48,9 +48,9 @@ class Sizes(RequirementsTest):
         1/2 at best. Where the first layers' images and their gradients are the
         peak, which are whole while they are computed, little is saved.
 
-        Z-01: Gist's 1.8 is of that baseline. Of one that works in place and keeps
-        places of maxima without being asked, as zc's does, Gist's own encodings
-        save 1.4 times."""
+        Z-01: Gist's 1.8 is of that baseline. Gist's own encodings save 1.4 times
+        of one that works in place and keeps places of maxima without being
+        asked, as zc's does."""
         # For batches of 16 images; 64 have more of what is encoded (tools/bench/gist.py).
         kinds = ("bits,fp16", "bits,sparse=0.5,fp16", "bits,fp8")
         theirs, peaks, maps, all_maps, in_place = [], [], [], [], []

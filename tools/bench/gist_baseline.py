@@ -111,8 +111,8 @@ def in_place(net, density=1, digits=FLOAT):
 
 
 def maps(net, number, density, digits, places, signs):
-    """What is kept of a layer's output; bytes of a pool's maximum's place and of
-    a sign beside."""
+    """Tensors that are kept of a layer's output; `places` and `signs` are the
+    bytes of a maximum's place and of an element's sign."""
     last = 2 * len(net.layers) - 1
     kind, _, output = net.layers[number]
     readers, elements = net.readers(output), net.elements[output]

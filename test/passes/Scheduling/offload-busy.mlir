@@ -1,10 +1,9 @@
 // RUN: zc-opt %s --zc-offload -split-input-file | FileCheck %s
 
-// A table of 4 MB that a step reads first and last, between two of them and
-// within what its copy takes, 0.1 ms on a GPU's link.
+// Parameters of 4 MB, whose copies take 0.1 ms on a GPU's link.
 
-// Tests that it stays on the device, and that this is said; a layer's parameter
-// of as many bytes, in the middle of a step, is copied.
+// Tests that a table which a step begins with stays on the device, and that this
+// is said; a layer's parameter, wanted later, is copied.
 // CHECK: module attributes {{{.*}}dist.notes = ["1 of the states to offload stay on the device
 // CHECK: train.state @table "parameter" : tensor<1048576xf32>
 // CHECK-NOT: sched.offloaded
@@ -66,5 +65,29 @@ sched.program @apart {
   %g = sched.alloc "activations" : memref<1048576xf32>
   sched.launch @add ins(%f, %layer : memref<1048576xf32>, memref<1048576xf32>) outs(%g : memref<1048576xf32>) {bytes = 1.0e6 : f64}
   sched.output "output" "f" %g : memref<1048576xf32>
+}
+}
+
+// -----
+
+// Tests that a micro-batch's table stays, too, though no micro-batch ends with it.
+// CHECK: train.state @table "parameter" : tensor<1048576xf32>
+// CHECK-NOT: sched.offloaded
+// CHECK-LABEL: sched.program @micro
+// CHECK-NOT: fetch
+module attributes {sched.target = #sched.target<device = "cuda">} {
+train.state @table "parameter" : tensor<1048576xf32> {sched.offloaded}
+sched.kernel @add {
+^bb0(%x: tensor<1048576xf32>, %y: tensor<1048576xf32>):
+  %z = train.add %x, %y : (tensor<1048576xf32>, tensor<1048576xf32>) -> tensor<1048576xf32>
+  train.yield %z : tensor<1048576xf32>
+}
+sched.program @micro {
+  %table = sched.state @table : memref<1048576xf32>
+  %a = sched.alloc "activations" : memref<1048576xf32>
+  sched.launch @add ins(%table, %table : memref<1048576xf32>, memref<1048576xf32>) outs(%a : memref<1048576xf32>) {bytes = 1.0e9 : f64}
+  %b = sched.alloc "activations" : memref<1048576xf32>
+  sched.launch @add ins(%a, %a : memref<1048576xf32>, memref<1048576xf32>) outs(%b : memref<1048576xf32>) {bytes = 1.0e9 : f64}
+  sched.output "output" "f" %b : memref<1048576xf32>
 }
 }
