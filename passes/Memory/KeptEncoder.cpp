@@ -1,6 +1,8 @@
 //===- KeptEncoder.cpp - which encodings there are ------------------------===//
 #include "passes/Memory/KeptEncoder.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 using namespace mlir;
 using namespace zc::train;
 
@@ -93,6 +95,12 @@ std::optional<KeptEncoders> parseEncodings(StringRef list, std::string &error) {
 
 bool roundsValues(StringRef list) {
   return llvm::any_of(splitList(list), isRounding);
+}
+
+std::string withoutRounding(StringRef list) {
+  SmallVector<StringRef> words = splitList(list);
+  llvm::erase_if(words, isRounding);
+  return words.empty() ? "none" : llvm::join(words, ",");
 }
 
 ValueRange

@@ -175,7 +175,10 @@ def OffloadPass : Pass<"zc-offload", "::mlir::ModuleOp"> {
     value is copied there ahead of the first, and back behind the last if it is
     new. The copies are async. A cost model says how far ahead they begin and when
     nobody has to wait for them; the bytes on their way each way are at most twice
-    the most that one instruction needs.
+    the most that one instruction needs. Where the second memory is a host's, a
+    value that is only read stays if its next use comes sooner than it would be
+    back, and a state stays on the device (a note counts them) if a step or a
+    micro-batch begins with it, sooner than it could be there.
 
     ```mlir
     %m = sched.state @m : memref<4xf32> // sched.offloaded

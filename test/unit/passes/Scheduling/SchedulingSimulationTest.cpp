@@ -6,12 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Dist/DistDialect.h"
+#include "dialects/Sched/TargetAttr.h"
 #include "passes/Allocation/Passes.h"
 #include "passes/Contents/Contents.h"
 #include "passes/Scheduling/TrainProgram.h"
 #include "passes/Target/Target.h"
 #include "test/unit/passes/Scheduling/RandomTrainProgram.h"
 
+#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/Hashing.h"
@@ -277,6 +279,14 @@ TEST(SchedulingSimulationTest, RandomProgramsKeepTheirMeaning) {
   PassManager manager(&context);
   addInstructions(manager, PassOptions());
   manager.addPass(createVerifyOffsetsPass());
+  // Whose copies take as long as two or three kernels; none are joined.
+  Attribute gpu = parseAttribute(
+      "#sched.target<device = \"cuda\", machine = #sched.machine<name = \"g\", "
+      "flops = 1.0e9, bytes = 1.0e9, copy = 1.0e8, launch = 0.0, links = "
+      "[#sched.link<ranks = 4, seconds = 1.0e-6, bytes = 1.0e9>], ways = "
+      "[\"ring\"], axes = [\"dp\"], sizes = [4]>>",
+      &context);
+  ASSERT_TRUE(gpu);
   std::mt19937 random(6);
   unsigned numAsync = 0, numCopies = 0, numOnHost = 0;
   for (int round = 0; round < 400; ++round) {
@@ -284,6 +294,8 @@ TEST(SchedulingSimulationTest, RandomProgramsKeepTheirMeaning) {
     Symbols expected = evaluate(buildRandomProgram(*module, random));
     if (round % 2 == 1)
       markSome(*module, random);
+    if (round % 4 == 3) // where some stay for their next use
+      (*module)->setAttr(sched::kTargetAttr, gpu);
     ASSERT_TRUE(succeeded(manager.run(*module))) << "round " << round;
     auto program = *module->getOps<sched::ProgramOp>().begin();
     Machine machine(*module);
