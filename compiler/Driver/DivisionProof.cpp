@@ -21,6 +21,7 @@
 #include "runtime/Plan/Axes.h"
 #include "runtime/Plan/Order/Versions.h"
 
+#include "mlir/IR/Verifier.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -112,6 +113,14 @@ static void joinVersions(ModuleOp module) {
     (void)SymbolTable::replaceAllSymbolUses(version, of.getAttr(), parent);
     version.erase();
   }
+}
+
+/// For the interpreter. The phases of a proof do not verify what they make:
+/// once is enough.
+static LogicalResult makeRunnable(ModuleOp module) {
+  openCollectives(module);
+  joinVersions(module);
+  return verify(module);
 }
 
 namespace {
@@ -395,13 +404,12 @@ private:
       dropEvaluation(phases.getModule());
     if (isBuilt && undivided)
       *undivided = phases.getModule().clone();
-    if (!isBuilt || failed(phases.divide()) ||
-        (fuses && failed(phases.fuse()))) {
+    if (!isBuilt || (undivided && failed(verify(**undivided))) ||
+        failed(phases.divide()) || (fuses && failed(phases.fuse())) ||
+        failed(makeRunnable(phases.getModule()))) {
       error = phases.getFirstError();
       return {};
     }
-    openCollectives(phases.getModule());
-    joinVersions(phases.getModule());
     return phases.takeModule();
   }
 
