@@ -15,16 +15,23 @@
 namespace zc {
 namespace {
 
+/// Of equal instructions in different runs.
+constexpr double kUndisturbed = 0.25;
+
 /// Tracks of a trace (runtime/Driver/Trace.cpp).
 constexpr int kMainStream = 0, kLastStream = 2, kStepsTrack = 17;
 
-/// 0 of none.
-double medianOf(std::vector<double> values) {
+/// The value below which that share of them lies; 0 of none.
+double quantileOf(std::vector<double> values, double share) {
   if (values.empty())
     return 0;
-  auto middle = values.begin() + ptrdiff_t(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+  auto found = values.begin() + ptrdiff_t(double(values.size()) * share);
+  std::nth_element(values.begin(), found, values.end());
+  return *found;
+}
+
+double medianOf(const std::vector<double> &values) {
+  return quantileOf(values, 0.5);
 }
 
 /// An event of a trace, in seconds.
@@ -93,7 +100,7 @@ struct Mean {
 /// Times of instructions in quiet steps, and the host's time between
 /// instructions, programs and steps.
 struct QuietTimes {
-  std::map<std::tuple<int, std::string, int>, Mean> instructions;
+  std::map<std::tuple<int, std::string, int>, std::vector<double>> instructions;
   Mean launch, call, step;
 };
 
@@ -133,7 +140,7 @@ QuietTimes findTimes(const TracedSpans &spans,
       if (step == 0 || step > isQuiet.size() || !isQuiet[step - 1])
         continue;
       if (!event.isCollective)
-        times.instructions[{rank, event.program, event.instruction}].add(
+        times.instructions[{rank, event.program, event.instruction}].push_back(
             event.end - event.begin);
       if (event.stream != kMainStream)
         continue;
@@ -169,18 +176,17 @@ void Calibration::addInstruction(Share &share, const plan::Program &program,
   seconds = std::max(1e-9, seconds);
   const kernels::CallWork work = workOf(program, instruction);
   if (const auto &p = work.product) {
-    auto [known, isNew] = share.products.try_emplace(
-        Product{p->m, p->n, p->k, p->batch, p->transposesA, p->transposesB,
-                dataType(work.type)},
-        instruction.flops(), seconds);
-    known->second.second = std::min(known->second.second, seconds);
+    share
+        .products[{p->m, p->n, p->k, p->batch, p->transposesA, p->transposesB,
+                   dataType(work.type)}]
+        .push_back(seconds);
     return;
   }
-  auto [known, isNew] = share.instructions.try_emplace(
-      {kindOf(instruction), operatorsOfLabel(instruction.label()),
-       instruction.flops(), instruction.bytes()},
-      seconds);
-  known->second = std::min(known->second, seconds);
+  const MeasuredInstruction found = describe(program, instruction);
+  share
+      .instructions[{found.kind, found.operators, found.form, found.flops,
+                     found.bytes}]
+      .push_back(seconds);
 }
 
 Status Calibration::addRun(const plan::Manifest &manifest,
@@ -196,13 +202,13 @@ Status Calibration::addRun(const plan::Manifest &manifest,
   double seconds = 0;
   const std::vector<bool> isQuiet = findQuiet(steps, seconds);
   const QuietTimes times = findTimes(spans, isQuiet);
-  for (const auto &[key, mean] : times.instructions) {
+  for (const auto &[key, seen] : times.instructions) {
     const auto &[rank, name, index] = key;
     const plan::Program *program =
         findProgram(manifest.roles(mesh.role(rank)), name);
     if (program && index < program->instructions_size())
       addInstruction(share, *program, program->instructions(index),
-                     mean.value());
+                     medianOf(seen));
   }
   const std::string text = manifest.SerializeAsString();
   auto same = std::find_if(runs.begin(), runs.end(), [&](const Run &run) {
@@ -321,7 +327,10 @@ std::string Calibration::print(double computeWhileSending) const {
                    measured = nlohmann::json::array();
     for (const auto &[product, found] : share.products) {
       const auto &[m, n, k, batch, isATurned, isBTurned, type] = product;
-      const double rate = std::max(1.0, found.first / found.second);
+      const double flops =
+          2 * double(m) * double(n) * double(k) * double(batch);
+      const double rate =
+          std::max(1.0, flops / quantileOf(found, kUndisturbed));
       flopsRate = std::max(flopsRate, rate);
       nlohmann::json row = {{"m", m}, {"n", n}, {"k", k}, {"batch", batch}};
       row["dtype"] = nameOf(type);
@@ -331,8 +340,9 @@ std::string Calibration::print(double computeWhileSending) const {
       row["flops_per_s"] = rounded(rate);
       products.push_back(row);
     }
-    for (const auto &[what, seconds] : share.instructions) {
-      const auto &[kind, operators, flops, bytes] = what;
+    for (const auto &[what, found] : share.instructions) {
+      const auto &[kind, operators, form, flops, bytes] = what;
+      const double seconds = quantileOf(found, kUndisturbed);
       // Small ones come out of caches.
       if (bytes >= 1 << 20)
         bytesRate = std::max(bytesRate, bytes / seconds);
@@ -342,6 +352,7 @@ std::string Calibration::print(double computeWhileSending) const {
                           {"operators", operators},
                           {"flops", flops},
                           {"bytes", bytes},
+                          {"form", form},
                           {"seconds", rounded(seconds)}});
     }
     nlohmann::json device = {

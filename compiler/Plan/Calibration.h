@@ -27,9 +27,9 @@ public:
   explicit Calibration(Machine machine) : machine(std::move(machine)) {}
 
   /// A run's trace, as `zc run --trace` writes it, without its first steps. The
-  /// quickest quarter of the steps counts, and, in several runs of as many
-  /// ranks, the quickest of equal instructions, for other programs may have
-  /// disturbed the rest.
+  /// quickest quarter of the steps counts, in these the median of each
+  /// instruction, and, in several runs of as many ranks, the lower quartile of
+  /// equal instructions, for other programs may have disturbed the rest.
   Status addRun(const plan::Manifest &manifest, const std::string &trace);
 
   /// The output of `zc-run links`.
@@ -45,11 +45,13 @@ public:
 private:
   using Product = std::tuple<int64_t, int64_t, int64_t, int64_t, bool, bool,
                              plan::DataType>;
+  // Kind, operators, form, FLOPs, bytes.
+  using Alike = std::tuple<std::string, std::string, std::vector<int64_t>,
+                           double, double>;
   /// Measurements of runs with one number of ranks.
   struct Share {
-    std::map<std::tuple<std::string, std::string, double, double>, double>
-        instructions; // kind, operators, FLOPs, bytes: s
-    std::map<Product, std::pair<double, double>> products; // FLOPs, seconds
+    std::map<Alike, std::vector<double>> instructions; // s
+    std::map<Product, std::vector<double>> products;   // s
     std::vector<double> launch, call, step; // the host's seconds, by runs
   };
   struct Run {

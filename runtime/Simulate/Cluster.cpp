@@ -119,10 +119,19 @@ private:
       each.flops = row.number("flops", 0, kMostFlops);
       each.bytes = row.number("bytes", 0, kMostBytes);
       each.seconds = row.number("seconds", 1e-12, kMostSeconds);
+      readForm(row, each.form);
       ZC_RETURN_IF_ERROR(row.finish());
       measured.add(each);
     }
     return Status();
+  }
+
+  static void readForm(JsonFields &row, std::vector<int64_t> &form) {
+    for (const Json &size : row.list("form")) {
+      if (!size.is_number_integer() || size.get<int64_t>() < 1)
+        return row.fail("form", "expected a list of integers from 1 on");
+      form.push_back(size.get<int64_t>());
+    }
   }
 
   Status readShares(const Json &list, Cluster &cluster) {

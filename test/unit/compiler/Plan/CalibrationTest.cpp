@@ -102,9 +102,9 @@ Cluster calibrate() {
 TEST(Calibration, QuietStepsCount) {
   const Cluster here = calibrate();
   EXPECT_EQ(here.name, "here");
-  EXPECT_NEAR(*here.device.measured.find("kernel", "train.add", 1e6, 12e6),
+  EXPECT_NEAR(*here.device.measured.find({"kernel", "train.add", 1e6, 12e6}),
               1e-3, 1e-5);
-  EXPECT_NEAR(*here.device.measured.find("kernel", "train.add", 4e6, 48e6),
+  EXPECT_NEAR(*here.device.measured.find({"kernel", "train.add", 4e6, 48e6}),
               4e-3, 4e-5);
   EXPECT_NEAR(here.device.launchSeconds, 10e-6, 1e-8);
   EXPECT_NEAR(here.device.stepSeconds, 500e-6, 1e-8);
