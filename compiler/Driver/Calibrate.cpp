@@ -89,8 +89,10 @@ std::vector<Model> listModels(bool quick) {
   // Narrow layers do less for each byte, and for each call.
   models.push_back(makeLanguage("short", {64, 12, 24, 2, 1, 64}));
   models.push_back(makeLanguage("narrow", {24, 32, 64, 4, 1, 160, kGated}));
-  models.push_back(makeLanguage("encoder", {320, 10, 20, 2, 1, 16, kEncoder}));
+  models.push_back(makeLanguage("encoder", {200, 11, 30, 3, 1, 16, kEncoder}));
   models.push_back(makeLanguage("heads", {96, 20, 40, 8, 1, 24, kEncoder}));
+  models.push_back(makeLanguage("many", {256, 14, 32, 4, 1, 12, kEncoder}));
+  models.push_back(makeLanguage("tiny", {384, 8, 16, 4, 1, 10, kEncoder}));
   models.push_back(makeDense("thin", 3000, {12, 24, 40, 20, 8}, "Sigmoid"));
   models.push_back(makeDense("slim", 700, {48, 160, 72, 100, 30}, "Gelu"));
   models.push_back(makeImage("few-channels", {24, 16, 4, 2, 5}));

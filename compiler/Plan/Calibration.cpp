@@ -1,6 +1,5 @@
 #include "compiler/Plan/Calibration.h"
 
-#include "runtime/Plan/Collective/Cost.h"
 #include "runtime/Plan/InstructionKind.h"
 #include "runtime/Plan/LibraryCalls.h"
 #include "runtime/Plan/Mesh.h"
@@ -15,7 +14,12 @@
 namespace zc {
 namespace {
 
-/// Of equal instructions in different runs.
+constexpr std::pair<const char *, plan::CollectiveKind> kCollectives[] = {
+    {"all_reduce", plan::ALL_REDUCE},
+    {"all_gather", plan::ALL_GATHER},
+    {"reduce_scatter", plan::REDUCE_SCATTER}};
+
+/// The share of equal instructions in different runs that nothing disturbed.
 constexpr double kUndisturbed = 0.25;
 
 /// Tracks of a trace (runtime/Driver/Trace.cpp).
@@ -240,26 +244,22 @@ Status Calibration::addLinks(const std::string &text) {
   for (const nlohmann::json &each : json["links"]) {
     const std::string kind = each["kind"];
     const double bytes = each["bytes"], seconds = each["seconds"];
-    Link link{1, bytes, seconds};
-    for (auto [name, one] : {std::pair("all_reduce", plan::ALL_REDUCE),
-                             std::pair("all_gather", plan::ALL_GATHER),
-                             std::pair("reduce_scatter", plan::REDUCE_SCATTER)})
-      if (kind == name) {
-        const CollectiveCost cost =
-            costOf({one, plan::AUTO, linkedRanks, int64_t(bytes), 1});
-        link.rounds = cost.steps;
-        link.bytes = double(cost.sentBytes);
-      }
-    links.push_back(link);
+    const auto *known =
+        std::find_if(std::begin(kCollectives), std::end(kCollectives),
+                     [&](const auto &name) { return kind == name.first; });
+    if (known != std::end(kCollectives))
+      collectives.push_back({known->second, linkedRanks, bytes, seconds});
+    else
+      messages.push_back({bytes, seconds});
   }
   return Status();
 }
 
-/// Least squares of the relative errors of rounds * latency + bytes / rate.
+/// Least squares of the relative errors of latency + bytes / rate.
 void Calibration::fitLinks() {
   double aa = 0, ab = 0, bb = 0, a = 0, b = 0;
-  for (const Link &link : links) {
-    const double x = link.rounds / link.seconds, y = link.bytes / link.seconds;
+  for (const Message &message : messages) {
+    const double x = 1 / message.seconds, y = message.bytes / message.seconds;
     aa += x * x, ab += x * y, bb += y * y, a += x, b += y;
   }
   const double determinant = aa * bb - ab * ab;
@@ -316,6 +316,18 @@ const char *nameOf(plan::DataType type) {
 }
 
 } // namespace
+
+nlohmann::json Calibration::printCollectives() const {
+  nlohmann::json list = nlohmann::json::array();
+  for (const MeasuredCollective &each : collectives)
+    for (auto [name, kind] : kCollectives)
+      if (each.kind == kind)
+        list.push_back({{"kind", name},
+                        {"ranks", each.ranks},
+                        {"bytes", each.bytes},
+                        {"seconds", rounded(each.seconds)}});
+  return list;
+}
 
 std::string Calibration::print(double computeWhileSending) const {
   nlohmann::json cluster = {{"name", "here"}, {"sources", machine.sources}};
@@ -383,7 +395,8 @@ std::string Calibration::print(double computeWhileSending) const {
     cluster["host"] = {{"bytes_per_s", rounded(hostRate)}};
   cluster["collectives"] = {
       {"algorithms", {"ring"}},
-      {"compute_while_sending", rounded(computeWhileSending)}};
+      {"compute_while_sending", rounded(computeWhileSending)},
+      {"measured", printCollectives()}};
   return cluster.dump(1) + "\n";
 }
 

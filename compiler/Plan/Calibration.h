@@ -10,6 +10,7 @@
 #include "runtime/Simulate/Cluster.h"
 
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -60,8 +61,8 @@ private:
     double seconds; // of a step
     double simulated = 0;
   };
-  struct Link {
-    double rounds, bytes, seconds; // of messages one after another, that it has
+  struct Message {
+    double bytes, seconds;
   };
 
   static void addInstruction(Share &share, const plan::Program &program,
@@ -69,12 +70,14 @@ private:
                              double seconds);
   void fitLinks();
   Result<double> fitComputeWhileSending();
+  nlohmann::json printCollectives() const;
   std::string print(double computeWhileSending) const;
 
   const Machine machine;
   std::map<int64_t, Share> shares; // by ranks
   std::vector<Run> runs;
-  std::vector<Link> links;
+  std::vector<Message> messages;
+  std::vector<MeasuredCollective> collectives;
   int64_t linkedRanks = 1;
   double latencySeconds = 0, secondsPerByte = 0;
 };

@@ -136,7 +136,7 @@ CallWork AttentionCall::workOf(const LibraryCall &call) {
   return {isGradient(call) ? "attention_backward" : "attention",
           spec.type,
           std::nullopt,
-          {spec.queries, spec.keys, spec.width}};
+          {spec.queries, spec.keys, spec.width, spec.causal ? 2 : 1}};
 }
 
 uint64_t AttentionCall::cpuWorkspace(const AttentionSpec &spec, int threads) {

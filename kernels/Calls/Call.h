@@ -82,7 +82,7 @@ struct CallWork {
   ElementType type = ElementType::F32; // of the factors
   std::optional<CallProduct> product;  // if the rate depends on its form
   /// Of other calls the sizes that the rate depends on, but for how many equal
-  /// parts there are: an attention's queries, keys, width.
+  /// parts there are: an attention's queries, keys, width, and 2 if causal.
   std::vector<int64_t> form = {};
 };
 

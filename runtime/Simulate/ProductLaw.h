@@ -10,12 +10,12 @@ namespace zc {
 
 /// Seconds of one FLOP of a product [m, k] x [k, n]: of the arithmetic, of
 /// bringing the operands and the result, 1/n, 1/m and 1/k of a FLOP each, and
-/// of its part of the call. What is measured lies around the law; far from all
-/// that was measured it says more than the nearest does.
+/// of its part of the call. Measured products lie around the law; far from all
+/// of them it says more than the nearest does.
 class ProductLaw {
 public:
-  /// Least squares of the relative errors, with no part below 0. Of the rows of
-  /// that type; where they are few, it says one rate for all.
+  /// Least squares of the relative errors of the rows of that type, with no
+  /// part below 0. Where they are few, it says 1 for all.
   ProductLaw(const std::vector<MeasuredMatmul> &rows, plan::DataType type);
 
   double flopsPerSecond(const MeasuredMatmul &product) const;

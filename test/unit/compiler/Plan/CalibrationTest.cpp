@@ -115,6 +115,9 @@ TEST(Calibration, LinksAreFitted) {
   const Cluster here = calibrate();
   EXPECT_NEAR(here.levels[0].latencySeconds, 5e-6, 1e-8);
   EXPECT_NEAR(here.levels[0].bytesPerSecond, 1e9, 1e6);
+  ASSERT_EQ(here.measuredCollectives.size(), 3u);
+  EXPECT_EQ(here.measuredCollectives[2].ranks, 2);
+  EXPECT_NEAR(here.measuredCollectives[2].seconds, 10e-6 + 1e7 / 1e9, 1e-5);
   EXPECT_EQ(here.size(), 2);
 }
 

@@ -93,6 +93,17 @@ TEST(Cluster, FormsAreSizes) {
             "on");
 }
 
+TEST(Cluster, CollectivesAreMeasured) {
+  const std::string host = R"("host":)";
+  auto with = [&](const std::string &kind) {
+    return R"("collectives": {"measured": [{"kind": ")" + kind +
+           R"(", "ranks": 2, "bytes": 1024, "seconds": 1e-5}]}, )" + host;
+  };
+  EXPECT_EQ(complainOfMeasured(host, with("gossip")),
+            "c.json: collectives.measured.kind: expected all_reduce, "
+            "all_gather or reduce_scatter");
+}
+
 TEST(Cluster, RanksShareTheHost) {
   Result<Cluster> cluster = Cluster::parse(kMeasured, "c.json");
   ASSERT_TRUE(cluster.ok()) << cluster.status().message();

@@ -22,7 +22,7 @@ plan::Program makeProduct(int64_t m, int64_t n, int64_t k, int64_t batch) {
   return program;
 }
 
-/// Of so many samples with one head each.
+/// Attention of so many samples with one head each.
 plan::Program makeAttention(int64_t batch, int64_t length, int64_t width) {
   plan::Program program;
   auto add = [&] {
@@ -92,12 +92,12 @@ TEST(InstructionTimes, MeasuredKernelsTakeThePlaceOfTheirRoofline) {
 
 TEST(InstructionTimes, CallsOfTheSameFormTakeAsLongForEachPart) {
   SimulatedDevice device = test::idealCluster().device;
-  // Of equally much work: many short ones, and a few long ones.
+  // Many short ones, and a few long ones with as much work.
   device.measured.add(describeTimed(makeAttention(64, 4, 8), 3));
   device.measured.add(describeTimed(makeAttention(2, 128, 8), 0.1));
   const plan::Program asked = makeAttention(32, 4, 8);
   EXPECT_EQ(describe(asked, asked.instructions(0)).form,
-            (std::vector<int64_t>{4, 4, 8}));
+            (std::vector<int64_t>{4, 4, 8, 1}));
   EXPECT_NEAR(secondsOf(device, false, asked, asked.instructions(0)), 1.5, 0.1);
 }
 

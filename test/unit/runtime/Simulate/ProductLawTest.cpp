@@ -8,7 +8,7 @@
 namespace zc {
 namespace {
 
-/// Of a machine with 1e11 FLOP/s, 5e9 elements a second from memory and 2 us a
+/// A machine has 1e11 FLOP/s, 5e9 elements a second from memory and 2 us a
 /// call.
 double lawOf(const MeasuredMatmul &p) {
   const double m = double(p.m), n = double(p.n), k = double(p.k);
