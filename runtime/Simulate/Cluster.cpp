@@ -25,6 +25,11 @@ constexpr std::pair<const char *, plan::DataType> kDtypes[] = {
     {"bf16", plan::BF16},
     {"f8", plan::U8}}; // of either type (kernels/Calls/Matmul.h)
 
+constexpr std::pair<const char *, plan::CollectiveKind> kCollectives[] = {
+    {"all_reduce", plan::ALL_REDUCE},
+    {"all_gather", plan::ALL_GATHER},
+    {"reduce_scatter", plan::REDUCE_SCATTER}};
+
 /// Any real machine stays far below these.
 constexpr double kMostFlops = 1e21, kMostBytes = 1e18, kMostSeconds = 1e3;
 
@@ -119,10 +124,19 @@ private:
       each.flops = row.number("flops", 0, kMostFlops);
       each.bytes = row.number("bytes", 0, kMostBytes);
       each.seconds = row.number("seconds", 1e-12, kMostSeconds);
+      readForm(row, each.form);
       ZC_RETURN_IF_ERROR(row.finish());
       measured.add(each);
     }
     return Status();
+  }
+
+  static void readForm(JsonFields &row, std::vector<int64_t> &form) {
+    for (const Json &size : row.list("form")) {
+      if (!size.is_number_integer() || size.get<int64_t>() < 1)
+        return row.fail("form", "expected a list of integers from 1 on");
+      form.push_back(size.get<int64_t>());
+    }
   }
 
   Status readShares(const Json &list, Cluster &cluster) {
@@ -242,6 +256,28 @@ private:
     }
     if (cluster.ways.empty())
       fields.fail("algorithms", "expected at least one");
+    for (const Json &row : fields.list("measured"))
+      ZC_RETURN_IF_ERROR(
+          readMeasuredCollective(row, fields.pathOf("measured"),
+                                 cluster.measuredCollectives.emplace_back()));
+    return fields.finish();
+  }
+
+  static Status readMeasuredCollective(const Json &json,
+                                       const std::string &path,
+                                       MeasuredCollective &row) {
+    JsonFields fields(json, path);
+    const std::string kind = fields.text("kind");
+    const auto *known =
+        std::find_if(std::begin(kCollectives), std::end(kCollectives),
+                     [&](const auto &each) { return kind == each.first; });
+    if (known == std::end(kCollectives))
+      fields.fail("kind", "expected all_reduce, all_gather or reduce_scatter");
+    else
+      row.kind = known->second;
+    row.ranks = fields.integer("ranks", 2, 1 << 20);
+    row.bytes = fields.number("bytes", 1, kMostBytes);
+    row.seconds = fields.number("seconds", 1e-12, kMostSeconds);
     return fields.finish();
   }
 

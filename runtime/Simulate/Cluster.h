@@ -80,11 +80,21 @@ std::vector<CollectiveWay> listWays();
 /// The way of that name, or nothing.
 std::optional<CollectiveWay> findWay(std::string_view name);
 
+/// A collective that was timed among neighbours of the innermost level.
+struct MeasuredCollective {
+  plan::CollectiveKind kind = plan::ALL_REDUCE;
+  int64_t ranks = 2;
+  double bytes = 0; // the larger of a rank's source and destination
+  double seconds = 0;
+};
+
 struct Cluster {
   std::string name;
   SimulatedDevice device;
   std::vector<LinkLevel> levels; // innermost first; at least one
   std::vector<CollectiveWay> ways = {CollectiveWay::Ring};
+  /// They take the place of the innermost level's latency and bandwidth.
+  std::vector<MeasuredCollective> measuredCollectives;
   /// The share of its rate at which a device computes while it sends.
   double computeWhileSending = 1;
 
