@@ -315,7 +315,7 @@ void Joiner::join(MutableArrayRef<Exchange> members) {
     offset += numElements(part.getType());
     Value result = member.getResult();
     result.replaceAllUsesWith(
-        reshape(builder, at, slice, shapeOfValue(result)));
+        reshape(builder, at, slice, shapeOf(result)));
     if (member.getLast() != member.op)
       joined.push_back(member.getLast());
     joined.push_back(member.op);

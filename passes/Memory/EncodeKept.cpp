@@ -210,7 +210,7 @@ Value Encoding::encodeInNest(const KeptEncoder &encoder, const KeptValue &kept,
     Block &body = last.getBody().front();
     Value read = body.getArgument(operand);
     if (isReadInPlace(body, body.getArgument(operand)) &&
-        shapeOfValue(read) == shapeOfValue(last->getResult(0)))
+        shapeOf(read) == shapeOf(last->getResult(0)))
       return addResult(last,
                        [&](OpBuilder &inner, Block &block) {
                          return encoder
@@ -387,7 +387,7 @@ void Encoding::encode(const KeptEncoder &encoder, const KeptValue &kept,
       decoded = decodeBefore(encoder, reader, encoded, type);
     OpBuilder builder(reader);
     read->set(
-        reshape(builder, reader.getLoc(), decoded, shapeOfValue(read->get())));
+        reshape(builder, reader.getLoc(), decoded, shapeOf(read->get())));
   }
   unsigned origin = entries[entry].origin;
   entries[entry].value = getTensorRoot(encoded.front());

@@ -19,7 +19,7 @@ MatmulOp plainProduct(FusedOp region) {
       region->hasAttr(kEpilogueAttr))
     return {};
   auto product = dyn_cast<MatmulOp>(region.getBody().front().front());
-  if (!product || shapeOfValue(product.getResult()).size() != 2 ||
+  if (!product || shapeOf(product.getResult()).size() != 2 ||
       getElementTypeOrSelf(product.getType()) !=
           getElementTypeOrSelf(product.getLhs().getType()))
     return {};
@@ -91,7 +91,7 @@ FusedOp findRelu(Value value) {
                !epilogue.contains(kSumsKey) &&
                epilogue.get(kActivationKey) ==
                    StringAttr::get(region.getContext(), "relu") &&
-               shapeOfValue(value).back() % kSignRow == 0;
+               shapeOf(value).back() % kSignRow == 0;
   return keeps ? region : FusedOp();
 }
 
