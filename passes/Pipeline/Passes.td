@@ -34,6 +34,9 @@ def AssignStagesPass : Pass<"zc-assign-stages", "::mlir::ModuleOp"> {
            "front of them">,
     ListOption<"inFlight", "in-flight", "int64_t",
                "for each stage, how many micro-batches are under way at most">,
+    ListOption<"roleOfStage", "role-of-stage", "int64_t",
+               "the role that has each stage: cuts are priced by the links between "
+               "these; none: by the slowest link">,
     Option<"memoryBytes", "memory-bytes", "int64_t", "0",
            "that a rank has; stages that need more are chosen where there are no "
            "others. 0: any">,

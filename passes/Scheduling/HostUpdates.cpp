@@ -137,13 +137,8 @@ void HostUpdates::noteTimes(ArrayRef<LaunchOp> launches) {
     if (!isa<InstructionOpInterface>(op) || getStream(&op) != kMainStream ||
         hosts.contains(&op))
       continue;
-    auto cost = [&](StringRef name) {
-      auto value = op.getAttrOfType<FloatAttr>(name);
-      return value ? value.getValueAsDouble() : 0.0;
-    };
     main.push_back(&op);
-    begins.push_back(begins.back() +
-                     estimateSeconds(rates, cost("flops"), cost("bytes")));
+    begins.push_back(begins.back() + estimateInstructionSeconds(&op));
   }
 }
 

@@ -51,7 +51,6 @@ private:
   void planFetch(const OffloadSpan &span, Value from, Value to,
                  unsigned earliest);
   void planStore(const OffloadSpan &span, Value from, Value to);
-  double secondsOf(Operation *op) const;
   void placeStores();
   void placeLastStores();
   void placeFetches();
@@ -76,20 +75,12 @@ void Offloader::run() {
     return;
   SmallVector<double> seconds;
   for (Operation *op : uses.getMain())
-    seconds.push_back(secondsOf(op));
+    seconds.push_back(estimateInstructionSeconds(op));
   chooseOffloadTimes(getTarget(program).rates(), seconds, copies);
   placeStores();
   placeFetches();
   placeWaits();
   eraseUnused();
-}
-
-double Offloader::secondsOf(Operation *op) const {
-  auto cost = [&](StringRef name) {
-    auto value = op->getAttrOfType<FloatAttr>(name);
-    return value ? value.getValueAsDouble() : 0.0;
-  };
-  return estimateSeconds(getTarget(op).rates(), cost("flops"), cost("bytes"));
 }
 
 //===----------------------------------------------------------------------===//

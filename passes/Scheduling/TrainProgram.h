@@ -4,7 +4,6 @@
 
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "passes/Target/MachineRates.h"
 
 namespace zc {
 
@@ -68,11 +67,11 @@ bool isAmongRoles(train::FusedOp op);
 /// Floating-point operations of all ops in the region.
 double getFlops(train::FusedOp op);
 
-/// The time of work of these costs; see below.
-double estimateSeconds(const MachineRates &rates, double flops, double bytes);
-
-/// The time of one execution by the roofline of what runs the op's module.
+/// The seconds of one execution by the roofline of what runs the op's module.
 double estimateSeconds(train::FusedOp op);
+
+/// The same of an instruction of the sched dialect, which says its costs.
+double estimateInstructionSeconds(mlir::Operation *instruction);
 
 } // namespace zc
 

@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Dist/DistDialect.h"
+
+#include "compiler/Driver/TargetServices.h"
 #include "passes/Allocation/Passes.h"
 #include "passes/Contents/Contents.h"
 #include "passes/Scheduling/TrainProgram.h"
@@ -269,7 +271,7 @@ void markSome(ModuleOp module, std::mt19937 &random) {
 // the host take.
 TEST(SchedulingSimulationTest, RandomProgramsKeepTheirMeaning) {
   DialectRegistry registry;
-  registerTargets(registry, {});
+  registerTargets(registry, makeTargetServices());
   MLIRContext context(registry);
   context
       .loadDialect<train::TrainDialect, func::FuncDialect, sched::SchedDialect,
