@@ -75,8 +75,8 @@ static ArrayAttr listLinks(MLIRContext *context, const Cluster &cluster) {
   return builder.getArrayAttr(links);
 }
 
-/// Of the usual machine with such devices: what a file may leave out although
-/// it takes time.
+/// The usual machine with such devices: it has what a file may leave out
+/// although it takes time.
 static SimulatedDevice usualDevice(const std::string &target) {
   const Result<Cluster> usual =
       loadCluster(getDeviceKind(target).usualMachine.str());

@@ -86,8 +86,8 @@ void ProgramExport::placeInRing(train::StateOp state, plan::Buffer &buffer) {
   buffer.set_space(plan::FLIGHT);
   buffer.set_name(state.getSymName().str());
   buffer.set_ring(getRingIndex(state));
-  buffer.set_offloaded(state->hasAttr(kOffloadedAttr));
-  buffer.set_offset(state->getAttrOfType<IntegerAttr>(kOffsetAttr).getInt());
+  buffer.set_offloaded(state.getOffloaded());
+  buffer.set_offset(*state.getOffset());
 }
 
 void ProgramExport::placeBuffer(Value root, plan::Buffer &buffer) {
@@ -104,17 +104,15 @@ void ProgramExport::placeBuffer(Value root, plan::Buffer &buffer) {
     auto state = symbols.lookup<train::StateOp>(name);
     if (state.getKind() == train::kFlight)
       return placeInRing(state, buffer);
-    buffer.set_space(state->hasAttr(kOffloadedAttr) ? plan::OFFLOADED
-                                                    : plan::PERSISTENT);
+    buffer.set_space(state.getOffloaded() ? plan::OFFLOADED : plan::PERSISTENT);
     buffer.set_name(name.str());
-    if (auto of =
-            state->getAttrOfType<FlatSymbolRefAttr>(train::kVersionOfAttr))
-      buffer.set_name(of.getValue().str());
+    if (std::optional<StringRef> of = state.getVersionOf())
+      buffer.set_name(of->str());
     buffer.set_versioned(train::isVersionOfOther(state) ||
                          train::getDelay(state) > 0);
-    if (auto age = state->getAttrOfType<IntegerAttr>(train::kVersionAgeAttr))
-      buffer.set_age(int32_t(age.getInt()));
-    buffer.set_offset(state->getAttrOfType<IntegerAttr>(kOffsetAttr).getInt());
+    if (std::optional<int64_t> age = state.getVersionAge())
+      buffer.set_age(int32_t(*age));
+    buffer.set_offset(*state.getOffset());
     buffer.set_memory_class(getStateClass(state.getKind()));
   }
 }

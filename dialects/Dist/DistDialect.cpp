@@ -13,8 +13,7 @@ SmallVector<zc::train::StateOp> zc::dist::getUnitMembers(ModuleOp module,
   SmallVector<train::StateOp> members;
   if (auto nested = module.lookupSymbol<ModuleOp>(kUnitModule))
     for (auto member : nested.getOps<train::StateOp>())
-      if (member->getAttrOfType<FlatSymbolRefAttr>(kUnitAttr).getValue() ==
-          unit)
+      if (member.getUnit() == unit)
         members.push_back(member);
   return members;
 }

@@ -41,14 +41,9 @@ inline constexpr llvm::StringLiteral kResultsAttr = "dist.results";
 inline constexpr llvm::StringLiteral kTrafficAttr = "dist.traffic";
 inline constexpr llvm::StringLiteral kCoordinateAttr = "dist.coordinate";
 
-/// Marks an optimizer state that every rank of a mesh keeps for itself, in
-/// rows; other meshes cannot use it.
-inline constexpr llvm::StringLiteral kPerRankAttr = "dist.per_rank";
 inline constexpr llvm::StringLiteral kMomentsAttr = "dist.moments";
 /// Sets two gathers of one value apart: "forward", "backward".
 inline constexpr llvm::StringLiteral kPassAttr = "dist.pass";
-inline constexpr llvm::StringLiteral kUnitAttr = "dist.unit";
-inline constexpr llvm::StringLiteral kUnitOffsetAttr = "dist.unit_offset";
 
 /// The nested module of states that lie in units.
 inline constexpr llvm::StringLiteral kUnitModule = "units";

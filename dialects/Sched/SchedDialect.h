@@ -29,7 +29,6 @@ bool isBufferType(mlir::Type type);
 namespace zc::sched {
 
 // Names of the discardable attributes (SchedDialect.td).
-inline constexpr llvm::StringLiteral kOffsetAttr = "sched.offset";
 inline constexpr llvm::StringLiteral kPersistentBytesAttr =
     "sched.persistent_bytes";
 inline constexpr llvm::StringLiteral kOffloadedBytesAttr =
@@ -37,10 +36,6 @@ inline constexpr llvm::StringLiteral kOffloadedBytesAttr =
 /// On a module: the bytes of a slot of each ring of `train.state`s of kind
 /// flight ({name = bytes}).
 inline constexpr llvm::StringLiteral kRingsAttr = "sched.rings";
-/// On a `train.state`: it lies in the second memory space.
-inline constexpr llvm::StringLiteral kOffloadedAttr = "sched.offloaded";
-/// On an offloaded `train.state`: the host computes its new value.
-inline constexpr llvm::StringLiteral kHostUpdateAttr = "sched.host_update";
 /// On a `sched.alloc`: --zc-offload keeps its value in the second memory space
 /// while nothing uses it.
 inline constexpr llvm::StringLiteral kOffloadAttr = "sched.offload";

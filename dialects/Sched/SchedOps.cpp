@@ -273,9 +273,9 @@ static LogicalResult verifyPlaces(LaunchOp launch,
     auto use = dyn_cast<sched::StateOp>(root);
     if (!use)
       return isOffloadedAlloc(root);
-    Operation *state =
-        symbols.lookupNearestSymbolFrom(launch, use.getStateAttr());
-    return state && state->hasAttr(kOffloadedAttr);
+    auto state = symbols.lookupNearestSymbolFrom<train::StateOp>(
+        launch, use.getStateAttr());
+    return state && state.getOffloaded();
   };
   for (auto [index, operand] : llvm::enumerate(launch->getOperands()))
     if (!isThere(operand))

@@ -55,11 +55,6 @@ inline constexpr llvm::StringLiteral kRoleAttr = "train.role";
 inline constexpr llvm::StringLiteral kMetricTypesAttr = "train.metric_types";
 /// On an op: its stage of the pipeline (i64).
 inline constexpr llvm::StringLiteral kStageAttr = "train.stage";
-/// On a parameter: the roles that hold it, where several do (array<i64>).
-inline constexpr llvm::StringLiteral kHoldersAttr = "train.holders";
-/// On a state of kind flight: the ring that it lies in, and its message.
-inline constexpr llvm::StringLiteral kRingAttr = "train.ring";
-inline constexpr llvm::StringLiteral kMessageAttr = "train.message";
 
 // Discardable attributes of ops that schedules and reports go by.
 /// The results are gradients of parameters.

@@ -180,7 +180,7 @@ private:
         addState(getOperation(), name, type, kOptimizer, parameter.getLoc());
     state.setParameter(parameter.getSymName());
     state.setSlot(slot);
-    state->setAttr(dist::kPerRankAttr, builder->getUnitAttr());
+    state.setPerRank(true);
     if (ranks * member.shares.count > 1)
       state->setAttr(dist::kShardingAttr, divideBy(dims));
     return success();

@@ -118,8 +118,8 @@ LogicalResult BatchSplitter::visitReshape(ReshapeOp op) {
     auto found = places.find(from);
     if (found == places.end())
       return success();
-    auto place = reshapeSampleDim(found->second, shapeOf(from),
-                                  shapeOf(to), samples);
+    auto place =
+        reshapeSampleDim(found->second, shapeOf(from), shapeOf(to), samples);
     if (place)
       return mark(op, to, *place);
     return refuse(op) << "'" << to.getType()

@@ -37,9 +37,7 @@ public:
   }
 
 private:
-  bool isFull(Value value) const {
-    return shapeOf(value) == ArrayRef(shape);
-  }
+  bool isFull(Value value) const { return shapeOf(value) == ArrayRef(shape); }
 
   /// A reduction of all but leading dims of something full, which only leaves
   /// the kernel.

@@ -71,9 +71,8 @@ bool isFlat(Block &body) {
     return false;
   for (Operation &op : body.without_terminator())
     if (isa<TransposeOp>(op) ||
-        !llvm::all_of(op.getResults(), [&](Value result) {
-          return shapeOf(result) == shape;
-        }))
+        !llvm::all_of(op.getResults(),
+                      [&](Value result) { return shapeOf(result) == shape; }))
       return false;
   return llvm::all_of(body.getArguments(), [&](BlockArgument input) {
     return shapeOf(input) == shape ||

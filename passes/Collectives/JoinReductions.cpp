@@ -314,8 +314,7 @@ void Joiner::join(MutableArrayRef<Exchange> members) {
       slice->setAttr(kGradientsAttr, mark);
     offset += numElements(part.getType());
     Value result = member.getResult();
-    result.replaceAllUsesWith(
-        reshape(builder, at, slice, shapeOf(result)));
+    result.replaceAllUsesWith(reshape(builder, at, slice, shapeOf(result)));
     if (member.getLast() != member.op)
       joined.push_back(member.getLast());
     joined.push_back(member.op);

@@ -96,8 +96,8 @@ public:
         if (dim == to.size() || left % to[dim] != 0)
           return false;
         left /= to[dim];
-        append({to[dim], op.getOffsets()[dim],
-                shapeOf(op.getResult())[dim], varies});
+        append({to[dim], op.getOffsets()[dim], shapeOf(op.getResult())[dim],
+                varies});
       }
     }
     return llvm::all_of(to.drop_front(dim),
@@ -108,14 +108,12 @@ public:
     SmallVector<Value> inputs;
     for (BlockArgument argument : body().getArguments())
       inputs.push_back(viewInput(argument));
-    auto region =
-        FusedOp::create(builder, slice.getLoc(), partType(whole.getResult(0)),
-                        inputs, StringAttr(), builder.getI64IntegerAttr(0),
-                        builder.getDenseI64ArrayAttr({}));
+    auto region = FusedOp::create(builder, slice.getLoc(),
+                                  partType(whole.getResult(0)), inputs);
     fill(region);
-    slice.getResult(0).replaceAllUsesWith(
-        reshape(builder, slice.getLoc(), region.getResult(0),
-                shapeOf(slice.getResult(0))));
+    slice.getResult(0).replaceAllUsesWith(reshape(builder, slice.getLoc(),
+                                                  region.getResult(0),
+                                                  shapeOf(slice.getResult(0))));
     slice.erase();
   }
 
@@ -128,8 +126,8 @@ private:
       auto found = llvm::find(op.getDims(), dim);
       varies.push_back(
           found != op.getDims().end() &&
-          shapeOf(
-              op.getInput())[std::distance(op.getDims().begin(), found)] != 1);
+          shapeOf(op.getInput())[std::distance(op.getDims().begin(), found)] !=
+              1);
     }
     return varies;
   }

@@ -118,9 +118,8 @@ private:
     types.push_back(sumsType());
     Location loc =
         builder.getFusedLoc({found.sums.getLoc(), found.nest.getLoc()});
-    auto region = FusedOp::create(builder, loc, types, nest.getInputs(),
-                                  StringAttr(), builder.getI64IntegerAttr(0),
-                                  nest.getSharedBuffersAttr());
+    auto region = FusedOp::create(builder, loc, types, nest.getInputs());
+    region.setSharedBuffers(nest.getSharedBuffers());
     region->setDiscardableAttrs(nest->getDiscardableAttrDictionary());
     IRMapping mapping;
     nest.getBody().cloneInto(&region.getBody(), mapping);

@@ -38,9 +38,7 @@ public:
     SmallVector<Type> types;
     for (Value result : results)
       types.push_back(result.getType());
-    auto region = FusedOp::create(builder, loc, types, inputs, StringAttr(),
-                                  builder.getI64IntegerAttr(0),
-                                  builder.getDenseI64ArrayAttr({}));
+    auto region = FusedOp::create(builder, loc, types, inputs);
     fill(region, inputs);
     replace(region);
     region.setSharedBuffers(sharedBuffers(region));

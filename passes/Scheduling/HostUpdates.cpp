@@ -156,8 +156,7 @@ static train::StateOp getState(Value root) {
 /// Whether the buffer lies in the second memory.
 bool HostUpdates::isHosts(Value root) const {
   train::StateOp state = getState(root);
-  return state ? state->hasAttr(kOffloadedAttr)
-               : isOffloadedAlloc(root.getDefiningOp());
+  return state ? state.getOffloaded() : isOffloadedAlloc(root.getDefiningOp());
 }
 
 /// Code of one element after another is quick on any processor.
@@ -177,7 +176,7 @@ bool HostUpdates::isUpdate(LaunchOp launch) {
     if (!isHosts(root))
       continue;
     train::StateOp state = getState(root);
-    if (!state || !state->hasAttr(kHostUpdateAttr) || users[root].size() != 1)
+    if (!state || !state.getHostUpdate() || users[root].size() != 1)
       return false;
     updates |= llvm::is_contained(launch.getInputs(), root);
   }
@@ -392,9 +391,8 @@ namespace {
 struct HostUpdatesPass : impl::HostUpdatesPassBase<HostUpdatesPass> {
   void runOnOperation() override {
     const bool any =
-        llvm::any_of(getOperation().getOps<train::StateOp>(), [](auto state) {
-          return state->hasAttr(kHostUpdateAttr);
-        });
+        llvm::any_of(getOperation().getOps<train::StateOp>(),
+                     [](auto state) { return state.getHostUpdate(); });
     if (!any)
       return markAllAnalysesPreserved();
     HostKernels kernels(getOperation());

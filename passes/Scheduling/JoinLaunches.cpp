@@ -181,8 +181,9 @@ private:
   static bool isOffloaded(Value buffer) {
     Operation *root = getRoot(buffer).getDefiningOp();
     if (auto state = dyn_cast<StateOp>(root))
-      return SymbolTable::lookupNearestSymbolFrom(root, state.getStateAttr())
-          ->hasAttr(kOffloadedAttr);
+      return SymbolTable::lookupNearestSymbolFrom<train::StateOp>(
+                 root, state.getStateAttr())
+          .getOffloaded();
     return root->hasAttr(kOffloadAttr);
   }
 

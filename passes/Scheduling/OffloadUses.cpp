@@ -35,7 +35,7 @@ void OffloadUses::findRoots(ProgramOp program) {
   SymbolTable symbols(program->getParentOfType<ModuleOp>());
   for (Operation &op : program.getBody().front()) {
     if (auto use = dyn_cast<sched::StateOp>(op)) {
-      if (!symbols.lookup(use.getState())->hasAttr(kOffloadedAttr))
+      if (!symbols.lookup<train::StateOp>(use.getState()).getOffloaded())
         continue;
       spans[use] = {};
       current[use] = use;

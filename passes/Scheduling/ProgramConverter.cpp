@@ -2,7 +2,6 @@
 #include "passes/Scheduling/ProgramConverter.h"
 
 #include "dialects/Dist/DistDialect.h"
-#include "dialects/Train/Epilogue.h"
 #include "dialects/Train/Tokens.h"
 #include "passes/Analysis/LoopNests.h"
 #include "passes/Analysis/Views.h"
@@ -138,10 +137,9 @@ static bool isStaging(FusedOp op) {
 
 Value ProgramConverter::makeResult(FusedOp op, OpResult result) {
   Value buffer = placeResult(op, result);
-  auto offloaded = op->getAttrOfType<DenseI64ArrayAttr>(kOffloadedResultsAttr);
   auto alloc = sched::getRoot(buffer).getDefiningOp<sched::AllocOp>();
-  if (alloc && offloaded &&
-      llvm::is_contained(offloaded.asArrayRef(), result.getResultNumber()))
+  if (alloc &&
+      llvm::is_contained(op.getOffloaded(), int64_t(result.getResultNumber())))
     alloc->setAttr(sched::kOffloadAttr, builder.getUnitAttr());
   return buffer;
 }
@@ -223,14 +221,13 @@ void ProgramConverter::convertCollective(Operation *inner, FusedOp op,
       builder, op.getLoc(),
       builder.getStringAttr(inner->getName().stripDialect()),
       collective.getAxes(), builder.getStringAttr(collective.getWhatIsSent()),
-      buffers.at(op.getInputs().front()), output, workspace,
-      op->getAttrOfType<UnitAttr>(kAsyncAttr),
+      buffers.at(op.getInputs().front()), output, workspace, op.getAsyncAttr(),
       builder.getI64IntegerAttr(collective.getRootNumber()),
       builder.getI64IntegerAttr(collective.getDistance()),
       inner->getAttrOfType<DenseI64ArrayAttr>("holders"),
       builder.getStringAttr(labelOf(op)), builder.getF64FloatAttr(0),
       builder.getF64FloatAttr(operandAndResultBytes(op)));
-  if (op->hasAttr(kAsyncAttr))
+  if (op.getAsync())
     underWay.push_back(op);
 }
 
@@ -253,11 +250,13 @@ void ProgramConverter::copySharedOperands(FusedOp op,
   }
 }
 
-/// The attributes of the op that a region is for, and what is joined to it.
+/// The attributes of the op that a region is for, and what is joined to it: a
+/// dictionary, "train.norm", that no op has.
 static DictionaryAttr configOf(FusedOp op) {
   NamedAttrList config(findCalled(op.getBody().front()).getAttrDictionary());
-  for (NamedAttribute joined : getJoinedMarks(op))
-    config.set(joined.getName(), joined.getValue());
+  if (DictionaryAttr joined = op.getJoinedAttr())
+    for (NamedAttribute each : joined)
+      config.set(("train." + each.getName().getValue()).str(), each.getValue());
   return config.getDictionary(op.getContext());
 }
 
@@ -267,7 +266,7 @@ void ProgramConverter::convertLibraryCall(FusedOp op,
                                           SmallVector<Value> outputs) {
   Operation &inner = findCalled(op.getBody().front());
   SmallVector<Value> inputs;
-  if (isJoined(op))
+  if (op.getJoined())
     for (Value operand : op.getInputs())
       inputs.push_back(buffers.at(operand));
   else

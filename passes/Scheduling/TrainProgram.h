@@ -7,22 +7,6 @@
 
 namespace zc {
 
-/// On a fused op: it computes a value again, or decodes it, and not before the
-/// op that stands in front of it, for its results are wanted late.
-inline constexpr llvm::StringLiteral kRecomputedAttr = "train.recomputed";
-
-/// On a fused collective: it runs beside the ops that follow, until one reads
-/// its result.
-inline constexpr llvm::StringLiteral kAsyncAttr = "train.async";
-
-/// On a fused collective: its result is read long after its operand is there,
-/// so it begins as gathers of states do, a few ahead of its reader.
-inline constexpr llvm::StringLiteral kPrefetchedAttr = "train.prefetched";
-
-/// On a fused op: the numbers of the results that lie in the second memory
-/// space while nothing uses them (array<i64>).
-inline constexpr llvm::StringLiteral kOffloadedResultsAttr = "train.offloaded";
-
 /// Whether a fused op is a collective.
 bool isCollective(train::FusedOp op);
 

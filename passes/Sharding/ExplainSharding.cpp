@@ -129,7 +129,7 @@ private:
 
   /// A parameter in a vector of ZeRO is divided as the vector is, too.
   void explainMember(StateOp member) {
-    auto unit = member->getAttrOfType<FlatSymbolRefAttr>(dist::kUnitAttr);
+    FlatSymbolRefAttr unit = member.getUnitAttr();
     if (!unit)
       return;
     auto sharding =

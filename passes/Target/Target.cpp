@@ -169,7 +169,7 @@ static double timeMessage(const LinkRates &link, Operation *op) {
 
 double Target::collectiveSeconds(Operation *op) const {
   const SmallVector<int64_t> devices = devicesOf(op);
-  // What overlaps on the usual machine was measured with the time of a message.
+  // Overlaps on the usual machine were measured with the time of a message.
   return description.getMachine() && collectiveTime
              ? collectiveTime(op, devices)
              : timeMessage(linkAmong(devices), op);

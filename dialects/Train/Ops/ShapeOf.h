@@ -1,6 +1,6 @@
 //===- ShapeOf.h - the dims of a value --------------------------*- C++ -*-===//
 //
-// Of OpSupport.h, for those who need nothing else of it and its many headers.
+// OpSupport.h has it, too, among much that needs many headers.
 //
 //===----------------------------------------------------------------------===//
 #ifndef ZC_DIALECTS_TRAIN_OPS_SHAPEOF_H

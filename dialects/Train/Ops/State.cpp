@@ -36,6 +36,25 @@ RankedTensorType StateOp::getWholeType() {
   return whole ? cast<RankedTensorType>(whole.getValue()) : getTensorType();
 }
 
+/// Where it lies, and what for.
+static LogicalResult verifyPlace(StateOp state) {
+  if (state.getHostUpdate() && !state.getOffloaded())
+    return state.emitOpError("is updated on the host, and not offloaded");
+  if (state.getUnitOffset() && !state.getUnit())
+    return state.emitOpError("has a unit_offset, and no unit");
+  if ((state.getRing() || state.getMessages()) && state.getKind() != kFlight)
+    return state.emitOpError("lies in a ring, or is a message, and is of kind ")
+           << state.getKind() << "; expected " << kFlight;
+  if (state.getVersionAge().has_value() != state.getVersionOf().has_value())
+    return state.emitOpError("expected version_of with version_age, found one "
+                             "of them");
+  if (std::optional<ArrayRef<int64_t>> holders = state.getHolders();
+      holders && !llvm::is_sorted(*holders))
+    return state.emitOpError("expected ascending holders, found ")
+           << state.getHoldersAttr();
+  return success();
+}
+
 LogicalResult StateOp::verify() {
   auto type = dyn_cast<RankedTensorType>(getType());
   if (!type || !type.hasStaticShape())
@@ -49,6 +68,8 @@ LogicalResult StateOp::verify() {
     return emitOpError("has both a value and a source");
   if (getValue() && getValue()->getType() != getWholeType())
     return emitOpError("value has type ") << getValue()->getType();
+  if (failed(verifyPlace(*this)))
+    return failure();
   return getDraw() ? verifyDraw(*this) : success();
 }
 

@@ -76,8 +76,7 @@ public:
     SmallVector<Type> types(product.getResultTypes());
     Value old = sums.result();
     types.push_back(old.getType());
-    NamedAttrList epilogue(
-        product->getAttrOfType<DictionaryAttr>(kEpilogueAttr));
+    NamedAttrList epilogue(product.getJoined(kEpilogueKey));
     epilogue.set(kSumsKey, builder.getStringAttr(which));
     FusedOp joined = createLike(
         builder, product,
@@ -139,8 +138,7 @@ private:
 bool joinToGradient(ColumnSums sums) {
   auto region = sums.value.getDefiningOp<FusedOp>();
   DictionaryAttr epilogue =
-      region ? region->getAttrOfType<DictionaryAttr>(kEpilogueAttr)
-             : DictionaryAttr();
+      region ? region.getJoined(kEpilogueKey) : DictionaryAttr();
   auto activation =
       epilogue ? epilogue.getAs<StringAttr>(kActivationKey) : StringAttr();
   if (!activation || epilogue.contains(kSumsKey) ||

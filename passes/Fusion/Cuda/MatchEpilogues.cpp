@@ -174,10 +174,8 @@ private:
         yielded.push_back(value);
         old.push_back(result);
       }
-    auto rest =
-        FusedOp::create(builder, nest.getLoc(), ValueRange(yielded).getTypes(),
-                        inputs, StringAttr(), builder.getI64IntegerAttr(0),
-                        builder.getDenseI64ArrayAttr({}));
+    auto rest = FusedOp::create(builder, nest.getLoc(),
+                                ValueRange(yielded).getTypes(), inputs);
     rest->setDiscardableAttrs(nest->getDiscardableAttrDictionary());
     Block &block = addBlock(rest);
     OpBuilder inner = OpBuilder::atBlockEnd(&block);

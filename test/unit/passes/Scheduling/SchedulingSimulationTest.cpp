@@ -118,11 +118,11 @@ private:
   static constexpr int64_t kBlocks = 4; // of a tensor of 64 floats
 
   static int64_t offsetOf(train::StateOp state) {
-    return state->getAttrOfType<IntegerAttr>(sched::kOffsetAttr).getInt() / 64;
+    return int64_t(*state.getOffset()) / 64;
   }
 
   std::vector<Symbol> &regionOf(train::StateOp state) {
-    return regions[state->hasAttr(sched::kOffloadedAttr) ? 2 : 0];
+    return regions[state.getOffloaded() ? 2 : 0];
   }
 
   static void fill(std::vector<Symbol> &region, int64_t offset, Symbol symbol) {
@@ -252,16 +252,14 @@ public:
 
 /// Marks some states and results to lie in the second memory.
 void markSome(ModuleOp module, std::mt19937 &random) {
-  Builder builder(module.getContext());
   for (auto state : module.getOps<train::StateOp>())
     if (random() % 3 == 0)
-      state->setAttr(sched::kOffloadedAttr, builder.getUnitAttr());
+      state.setOffloaded(true);
   for (auto state : module.getOps<train::StateOp>())
-    if (state->hasAttr(sched::kOffloadedAttr))
-      state->setAttr(sched::kHostUpdateAttr, builder.getUnitAttr());
+    state.setHostUpdate(state.getOffloaded());
   module.walk([&](train::FusedOp op) {
-    if (random() % 3 == 0)
-      op->setAttr(kOffloadedResultsAttr, builder.getDenseI64ArrayAttr({0}));
+    if (random() % 3 == 0 && op.getNumResults() > 0)
+      op.setOffloaded({0});
   });
 }
 
