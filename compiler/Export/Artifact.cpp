@@ -25,22 +25,27 @@ using namespace mlir;
 
 namespace zc {
 
-static plan::StateKind getStateKind(StringRef kind) {
-  if (kind == train::kParameter)
+static plan::StateKind getStateKind(train::StateKind kind) {
+  switch (kind) {
+  case train::kParameter:
     return plan::PARAMETER;
-  if (kind == train::kStatistic)
+  case train::kStatistic:
     return plan::STATISTIC;
-  if (kind == train::kOptimizer)
+  case train::kOptimizer:
     return plan::OPTIMIZER;
-  if (kind == train::kScalar)
+  case train::kScalar:
     return plan::SCALAR;
-  if (kind == train::kAccumulator)
+  case train::kAccumulator:
     return plan::ACCUMULATOR;
-  if (kind == train::kCopy)
+  case train::kCopy:
     return plan::COPY;
-  if (kind == train::kGathered)
+  case train::kGathered:
     return plan::GATHERED;
-  return plan::CONSTANT;
+  case train::kConstant:
+  case train::kFlight: // of a ring, which is exported elsewhere
+    return plan::CONSTANT;
+  }
+  llvm_unreachable("kinds are verified");
 }
 
 // Constants that zc folded are no initializers of the model; parameters and

@@ -14,27 +14,39 @@ using namespace zc::sched;
 
 namespace zc {
 
-static plan::MemoryClass getStateClass(StringRef kind) {
-  if (kind == train::kParameter || kind == train::kConstant ||
-      kind == train::kCopy)
+static plan::MemoryClass getStateClass(train::StateKind kind) {
+  switch (kind) {
+  case train::kParameter:
+  case train::kConstant:
+  case train::kCopy:
     return plan::PARAMETERS;
-  if (kind == train::kOptimizer)
+  case train::kOptimizer:
     return plan::OPTIMIZER_STATE;
-  if (kind == train::kAccumulator)
+  case train::kAccumulator:
     return plan::GRADIENTS;
-  if (kind == train::kGathered)
+  case train::kGathered:
     return plan::COMMUNICATION;
-  return plan::ACTIVATIONS;
+  case train::kStatistic:
+  case train::kScalar:
+  case train::kFlight:
+    return plan::ACTIVATIONS;
+  }
+  llvm_unreachable("kinds are verified");
 }
 
-static plan::MemoryClass getTransientClass(StringRef name) {
-  if (name == kGradients)
+static plan::MemoryClass getTransientClass(MemoryClass memoryClass) {
+  switch (memoryClass) {
+  case kGradients:
     return plan::GRADIENTS;
-  if (name == kCommunication)
+  case kCommunication:
     return plan::COMMUNICATION;
-  if (name == kWorkspace)
+  case kWorkspace:
     return plan::WORKSPACE;
-  return plan::ACTIVATIONS;
+  case kActivations:
+  case kOffloaded:
+    return plan::ACTIVATIONS;
+  }
+  llvm_unreachable("memory classes are verified");
 }
 
 Result<plan::Program> ProgramExport::run() {

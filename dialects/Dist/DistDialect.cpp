@@ -18,6 +18,16 @@ SmallVector<zc::train::StateOp> zc::dist::getUnitMembers(ModuleOp module,
   return members;
 }
 
+std::optional<zc::Traffic> zc::dist::getTraffic(Operation *op) {
+  auto traffic = op->getAttrOfType<StringAttr>(kTrafficAttr);
+  return traffic ? symbolizeTraffic(traffic.getValue()) : std::nullopt;
+}
+
+void zc::dist::setTraffic(Operation *op, Traffic traffic) {
+  op->setAttr(kTrafficAttr,
+              StringAttr::get(op->getContext(), stringifyTraffic(traffic)));
+}
+
 ArrayRef<int64_t> zc::dist::getBlocks(Operation *state, int64_t dim) {
   auto all = state->getAttrOfType<ArrayAttr>(kBlocksAttr);
   return all ? cast<DenseI64ArrayAttr>(all[dim]).asArrayRef()

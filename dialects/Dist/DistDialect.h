@@ -49,11 +49,16 @@ inline constexpr llvm::StringLiteral kPassAttr = "dist.pass";
 inline constexpr llvm::StringLiteral kUnitModule = "units";
 
 // Kinds of traffic: the data that a collective sends.
-inline constexpr llvm::StringLiteral kGradients = "gradients";
-inline constexpr llvm::StringLiteral kParameters = "parameters";
-inline constexpr llvm::StringLiteral kActivations = "activations";
-inline constexpr llvm::StringLiteral kStatistics = "statistics";
-inline constexpr llvm::StringLiteral kScalars = "scalars";
+inline constexpr Traffic kGradients = Traffic::Gradients;
+inline constexpr Traffic kParameters = Traffic::Parameters;
+inline constexpr Traffic kActivations = Traffic::Activations;
+inline constexpr Traffic kStatistics = Traffic::Statistics;
+inline constexpr Traffic kScalars = Traffic::Scalars;
+
+/// What an op's mark says that a reduction of its results carries; none: it
+/// does not say.
+std::optional<Traffic> getTraffic(mlir::Operation *op);
+void setTraffic(mlir::Operation *op, Traffic traffic);
 
 /// The mesh of the module that `op` is or is in; null: one rank.
 MeshAttr getMesh(mlir::Operation *op);

@@ -32,6 +32,9 @@ def Dist_Dialect : Dialect {
     | `dist.moments = #dist.sharding<dp>` | parameter | how its optimizer states are divided |
     | `dist.coordinate = "dp"` | `train.state` | holds the rank's coordinate on an axis |
   }];
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
   let useDefaultAttributePrinterParser = 1;
   let extraClassDeclaration = "void registerAttrs();";
   let dependentDialects = ["::zc::train::TrainDialect"];

@@ -19,6 +19,7 @@ bool isBufferType(mlir::Type type);
 
 } // namespace zc::sched
 
+#include "dialects/Sched/MemoryClass.h.inc"
 #include "dialects/Sched/SchedDialect.h.inc"
 
 #include "dialects/Sched/SchedInterfaces.h.inc"
@@ -41,16 +42,16 @@ inline constexpr llvm::StringLiteral kRingsAttr = "sched.rings";
 inline constexpr llvm::StringLiteral kOffloadAttr = "sched.offload";
 
 // Memory classes of the transient region.
-inline constexpr llvm::StringLiteral kActivations = "activations";
-inline constexpr llvm::StringLiteral kGradients = "gradients";
-inline constexpr llvm::StringLiteral kCommunication = "communication";
-inline constexpr llvm::StringLiteral kWorkspace = "workspace";
+inline constexpr MemoryClass kActivations = MemoryClass::Activations;
+inline constexpr MemoryClass kGradients = MemoryClass::Gradients;
+inline constexpr MemoryClass kCommunication = MemoryClass::Communication;
+inline constexpr MemoryClass kWorkspace = MemoryClass::Workspace;
 /// Marks a buffer in the second memory space.
-inline constexpr llvm::StringLiteral kOffloaded = "offloaded";
+inline constexpr MemoryClass kOffloaded = MemoryClass::Offloaded;
 
 // Kinds of output.
-inline constexpr llvm::StringLiteral kOutput = "output";
-inline constexpr llvm::StringLiteral kMetric = "metric";
+inline constexpr OutputKind kOutput = OutputKind::Output;
+inline constexpr OutputKind kMetric = OutputKind::Metric;
 
 /// Alignment of every offset in both regions.
 inline constexpr int64_t kAlignment = 64;
@@ -112,7 +113,7 @@ bool isOffloadedAlloc(mlir::Operation *root);
 
 /// The memory class of a buffer that is no state: its own, or that of what it
 /// views.
-llvm::StringRef getMemoryClass(mlir::Value buffer);
+MemoryClass getMemoryClass(mlir::Value buffer);
 
 } // namespace zc::sched
 

@@ -29,6 +29,7 @@ def Sched_Dialect : Dialect {
 
     `sched.target` on a module says what runs it (`#sched.target`).
   }];
+  let hasOperationAttrVerify = 1;
   let useDefaultAttributePrinterParser = 1;
   let extraClassDeclaration = [{ void registerAttributes(); }];
   let dependentDialects = ["::zc::train::TrainDialect",

@@ -12,7 +12,7 @@
 namespace zc::train {
 
 /// The kind of the whole unit's state, which kGatherProgram writes.
-inline constexpr llvm::StringLiteral kGathered = "gathered";
+inline constexpr StateKind kGathered = StateKind::Gathered;
 
 /// Marks a module whose role's stages gather units into the same memory, so
 /// that they are gathered again whenever stages take turns (unit).

@@ -2,6 +2,8 @@
 #ifndef ZC_DIALECTS_TRAIN_PROGRAMOPS_TD
 #define ZC_DIALECTS_TRAIN_PROGRAMOPS_TD
 
+include "dialects/Interfaces/NamedEnum.td"
+include "dialects/Train/StateKind.td"
 include "dialects/Train/TrainDialect.td"
 
 def Train_StateOp : Train_Op<"state", [Symbol]> {
@@ -37,7 +39,8 @@ def Train_StateOp : Train_Op<"state", [Symbol]> {
     of another, `version_of`, has no place of its own; it is `version_age` steps
     older than the newest, or, at -1, the one that the step writes.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttr:$type, StrAttr:$kind,
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttr:$type,
+      NamedEnumAttr<Train_StateKind>:$kind,
       OptionalAttr<ElementsAttr>:$value, OptionalAttr<DictionaryAttr>:$source,
       OptionalAttr<StrArrayAttr>:$aliases,
       OptionalAttr<StrAttr>:$parameter, OptionalAttr<StrAttr>:$slot,

@@ -107,7 +107,7 @@ private:
       return value;
     auto op = dist::ReshardOp::create(*builder, loc, value);
     op->setAttr(dist::kShardingAttr, divideBy(dims));
-    op->setAttr(dist::kTrafficAttr, builder->getStringAttr(dist::kGradients));
+    dist::setTraffic(op, dist::kGradients);
     return op;
   }
 

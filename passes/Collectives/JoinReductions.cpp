@@ -96,7 +96,7 @@ private:
   Block &block;
 };
 
-StringRef trafficOf(Operation *op) {
+std::optional<Traffic> trafficOf(Operation *op) {
   return cast<dist::CollectiveOpInterface>(op).getWhatIsSent();
 }
 
@@ -195,7 +195,7 @@ bool Joiner::mayJoin(Operation &op) const {
     return true;
   if (!isa<dist::AllReduceOp, dist::BroadcastOp, dist::ReduceOp>(op))
     return false;
-  StringRef traffic = trafficOf(&op);
+  const std::optional<Traffic> traffic = trafficOf(&op);
   if (isa<dist::BroadcastOp>(op))
     return traffic == dist::kStatistics;
   // Roles that exchange one may have other gradients beside it.

@@ -278,7 +278,8 @@ private:
     OperationState fields(op.getLoc(), StateOp::getOperationName());
     fields.addAttribute("sym_name", builder.getStringAttr(name));
     fields.addAttribute("type", TypeAttr::get(op.getType()));
-    fields.addAttribute("kind", builder.getStringAttr(kConstant));
+    fields.addAttribute("kind",
+                        builder.getStringAttr(stringifyStateKind(kConstant)));
     fields.addAttribute("value", op.getValue());
     return state = cast<StateOp>(builder.create(fields));
   }

@@ -126,7 +126,7 @@ States::States(onnx::GraphOp graph, Block &body) : body(body) {
   }
 }
 
-StringRef States::getKind(onnx::InitializerOp initializer) const {
+train::StateKind States::getKind(onnx::InitializerOp initializer) const {
   if (statistics.contains(initializer))
     return train::kStatistic;
   return initializer.getTrained() ? train::kParameter : train::kConstant;

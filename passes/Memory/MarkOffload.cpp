@@ -47,7 +47,7 @@ forEachState(ModuleOp module,
     return state.getKind() == kCopy;
   });
   for (StateOp state : module.getOps<StateOp>()) {
-    StringRef kind = state.getKind();
+    const StateKind kind = state.getKind();
     bool isOptimizer = (kind == kOptimizer && !isAmaxHistory(state)) ||
                        (hasCopies && kind == kParameter);
     bool isParameter = kind == (hasCopies ? kCopy : kParameter);

@@ -220,8 +220,8 @@ void HostUpdates::move(LaunchOp launch) {
 Value HostUpdates::allocate(Value like, Operation *before) {
   builder.setInsertionPoint(before);
   return AllocOp::create(builder, like.getLoc(),
-                         cast<MemRefType>(like.getType()),
-                         builder.getStringAttr(kOffloaded), /*offset=*/nullptr);
+                         cast<MemRefType>(like.getType()), kOffloaded,
+                         /*offset=*/nullptr);
 }
 
 CopyOp HostUpdates::copy(Value from, Value to, LaunchOp launch,

@@ -90,12 +90,12 @@ void Offloader::run() {
 /// The transient buffer of a span.
 Value Offloader::stage(Value root, const OffloadSpan &span) {
   auto alloc = root.getDefiningOp<AllocOp>();
-  StringRef memoryClass = kCommunication; // staging
+  MemoryClass memoryClass = kCommunication; // staging
   if (alloc)
     memoryClass = sched::getMemoryClass(span.held);
   builder.setInsertionPointAfter(root.getDefiningOp());
   return AllocOp::create(builder, root.getLoc(), span.held.getType(),
-                         builder.getStringAttr(memoryClass),
+                         memoryClass,
                          /*offset=*/nullptr);
 }
 
@@ -134,10 +134,9 @@ Value Offloader::placeToStore(Value root, const OffloadSpan &span,
     return offloaded = span.left;
   builder.setInsertionPointAfter(root.getDefiningOp());
   if (!offloaded)
-    return offloaded =
-               AllocOp::create(builder, root.getLoc(), span.left.getType(),
-                               builder.getStringAttr(kOffloaded),
-                               /*offset=*/nullptr);
+    return offloaded = AllocOp::create(builder, root.getLoc(),
+                                       span.left.getType(), kOffloaded,
+                                       /*offset=*/nullptr);
   builder.setInsertionPointAfterValue(offloaded);
   return offloaded = ViewOp::create(builder, root.getLoc(), span.left.getType(),
                                     offloaded, /*memory_class=*/nullptr);

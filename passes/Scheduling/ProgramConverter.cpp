@@ -110,7 +110,7 @@ void ProgramConverter::saveOldValues() {
     Value &copy = copies[old];
     if (!copy) {
       copy = sched::AllocOp::create(builder, old.getLoc(), bufferTypeOf(old),
-                                    builder.getStringAttr(sched::kActivations),
+                                    sched::kActivations,
                                     /*offset=*/nullptr);
       copyBuffer(builder, old.getLoc(), buffers.at(old), copy,
                  getArgumentState(old).getValue());
@@ -147,19 +147,20 @@ Value ProgramConverter::makeResult(FusedOp op, OpResult result) {
 Value ProgramConverter::placeResult(FusedOp op, OpResult result) {
   const Home &home = plan.getHome(result);
   MemRefType type = bufferTypeOf(result);
-  StringAttr memoryClass = builder.getStringAttr(
+  const sched::MemoryClass memoryClass =
       isGradient(op, result.getResultNumber()) ? sched::kGradients
       : isStaging(op)                          ? sched::kCommunication
-                                               : sched::kActivations);
+                                               : sched::kActivations;
   switch (home.kind) {
   case Home::InState:
     return sched::ViewOp::create(builder, op.getLoc(), type, states[home.state],
                                  /*memory_class=*/nullptr);
   case Home::InOperand: {
     Value operand = buffers.at(op.getInputs()[home.operands.front()]);
-    bool sameClass = sched::getMemoryClass(operand) == memoryClass.getValue();
-    return sched::ViewOp::create(builder, op.getLoc(), type, operand,
-                                 sameClass ? nullptr : memoryClass);
+    StringAttr newClass;
+    if (sched::getMemoryClass(operand) != memoryClass)
+      newClass = builder.getStringAttr(stringifyMemoryClass(memoryClass));
+    return sched::ViewOp::create(builder, op.getLoc(), type, operand, newClass);
   }
   case Home::Fresh:
     break;
@@ -207,11 +208,10 @@ Value ProgramConverter::makeWorkspace(FusedOp op) {
     return {};
   auto bytes = MemRefType::get({static_cast<int64_t>(op.getWorkspaceBytes())},
                                builder.getIntegerType(8, /*isSigned=*/false));
-  return sched::AllocOp::create(
-      builder, op.getLoc(), bytes,
-      builder.getStringAttr(isCollective(op) ? sched::kCommunication
-                                             : sched::kWorkspace),
-      /*offset=*/nullptr);
+  return sched::AllocOp::create(builder, op.getLoc(), bytes,
+                                isCollective(op) ? sched::kCommunication
+                                                 : sched::kWorkspace,
+                                /*offset=*/nullptr);
 }
 
 void ProgramConverter::convertCollective(Operation *inner, FusedOp op,
@@ -220,7 +220,8 @@ void ProgramConverter::convertCollective(Operation *inner, FusedOp op,
   sched::CollectiveOp::create(
       builder, op.getLoc(),
       builder.getStringAttr(inner->getName().stripDialect()),
-      collective.getAxes(), builder.getStringAttr(collective.getWhatIsSent()),
+      collective.getAxes(),
+      builder.getStringAttr(stringifyTraffic(*collective.getWhatIsSent())),
       buffers.at(op.getInputs().front()), output, workspace, op.getAsyncAttr(),
       builder.getI64IntegerAttr(collective.getRootNumber()),
       builder.getI64IntegerAttr(collective.getDistance()),
@@ -310,12 +311,11 @@ void ProgramConverter::convertOutputs() {
     if (getResultState(source, index))
       continue;
     auto name = source.getResultAttrOfType<StringAttr>(index, kOutputAttr);
-    StringRef kind = name ? sched::kOutput : sched::kMetric;
+    const sched::OutputKind kind = name ? sched::kOutput : sched::kMetric;
     if (!name)
       name = source.getResultAttrOfType<StringAttr>(index, kMetricAttr);
     auto output = sched::OutputOp::create(
-        builder, source.getLoc(), name, getReturned(index),
-        builder.getStringAttr(kind),
+        builder, source.getLoc(), name, getReturned(index), kind,
         source.getResultAttrOfType<IntegerAttr>(index, kBatchDimAttr));
     copyDivision(source.getResultAttrDict(index), output);
     if (Attribute order = source.getResultAttr(index, kTokenOrderAttr))

@@ -233,7 +233,7 @@ private:
   }
 
   void markPacked(OpBuilder &builder, Operation *op) {
-    op->setAttr(dist::kTrafficAttr, builder.getStringAttr(dist::kGradients));
+    dist::setTraffic(op, dist::kGradients);
     op->setAttr(kStagingAttr, builder.getUnitAttr());
     if (settings.late)
       op->setAttr(kLateAttr, builder.getUnitAttr());

@@ -1,6 +1,5 @@
 //===- State.cpp - train.state ------------------------------------------===//
 #include "dialects/Train/Float8Ops.h"
-#include "dialects/Train/Gathered.h"
 #include "dialects/Train/Ops/OpSupport.h"
 
 using namespace mlir;
@@ -44,7 +43,8 @@ static LogicalResult verifyPlace(StateOp state) {
     return state.emitOpError("has a unit_offset, and no unit");
   if ((state.getRing() || state.getMessages()) && state.getKind() != kFlight)
     return state.emitOpError("lies in a ring, or is a message, and is of kind ")
-           << state.getKind() << "; expected " << kFlight;
+           << stringifyStateKind(state.getKind()) << "; expected "
+           << stringifyStateKind(kFlight);
   if (state.getVersionAge().has_value() != state.getVersionOf().has_value())
     return state.emitOpError("expected version_of with version_age, found one "
                              "of them");
@@ -60,10 +60,6 @@ LogicalResult StateOp::verify() {
   if (!type || !type.hasStaticShape())
     return emitOpError("expected a ranked tensor of static shape, got ")
            << getType();
-  if (!llvm::is_contained({kParameter, kCopy, kConstant, kStatistic, kOptimizer,
-                           kScalar, kAccumulator, kGathered, kFlight},
-                          getKind()))
-    return emitOpError("unknown kind \"") << getKind() << "\"";
   if (getValue() && getSource())
     return emitOpError("has both a value and a source");
   if (getValue() && getValue()->getType() != getWholeType())
