@@ -55,8 +55,8 @@ inline constexpr Traffic kActivations = Traffic::Activations;
 inline constexpr Traffic kStatistics = Traffic::Statistics;
 inline constexpr Traffic kScalars = Traffic::Scalars;
 
-/// What an op's mark says that a reduction of its results carries; none: it
-/// does not say.
+/// The traffic of a reduction of an op's results, by the op's mark; none: it
+/// has no mark.
 std::optional<Traffic> getTraffic(mlir::Operation *op);
 void setTraffic(mlir::Operation *op, Traffic traffic);
 

@@ -24,8 +24,7 @@ struct Mark {
 using Marks = std::map<llvm::StringRef, Mark>;
 
 /// Any attribute of a class.
-template <typename... Attributes>
-constexpr Mark markOf(const char *expected) {
+template <typename... Attributes> constexpr Mark markOf(const char *expected) {
   return {[](mlir::Attribute value) { return llvm::isa<Attributes...>(value); },
           expected};
 }
@@ -46,8 +45,8 @@ inline constexpr Mark kIntegerMark = {
     },
     "an i64"};
 
-/// Fails with a diagnostic on `op` where the dialect has no such mark, or not of
-/// such a value.
+/// Fails with a diagnostic on `op` where the dialect has no such mark, or not
+/// of such a value.
 inline llvm::LogicalResult verifyMark(const Marks &marks, mlir::Operation *op,
                                       mlir::NamedAttribute mark) {
   auto found = marks.find(mark.getName().getValue());
