@@ -394,7 +394,7 @@ Operation *Propagation::replace(Operation *op) {
 /// Returns the op that comes next.
 Operation *Propagation::reduceResults(Operation *op, Operation *next) {
   for (Value result : op->getResults())
-    if (std::optional<StringRef> traffic = reducedHere(op, result))
+    if (std::optional<Traffic> traffic = reducedHere(op, result))
       next = reduceOnce(result, *traffic);
   return next;
 }
