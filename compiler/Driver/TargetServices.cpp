@@ -4,7 +4,7 @@
 #include "compiler/Export/CallDescription.h"
 #include "compiler/Export/CollectiveShape.h"
 #include "dialects/Dist/DistDialect.h"
-#include "runtime/Plan/Types.h"
+#include "runtime/Plan/LibraryCalls.h"
 #include "runtime/Simulate/CollectiveTimes.h"
 
 using namespace mlir;

@@ -19,7 +19,7 @@ func.func @step(%w: tensor<4xf32> {train.state = "w"}) {
 
 // -----
 
-// expected-error @below {{has "train.metric"; expected a string}}
+// expected-error @below {{has "train.metric" = unit; expected a string}}
 func.func @step(%w: tensor<f32>) -> (tensor<f32> {train.metric}) {
   return %w : tensor<f32>
 }

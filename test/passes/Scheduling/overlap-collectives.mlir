@@ -116,12 +116,12 @@ module attributes {dist.mesh = #dist.mesh<dp=2>} {
   // once, whether a library computes the blocks or a kernel.
   // CHECK-LABEL: func.func @rotate
   // NONE-LABEL: func.func @rotate
-  // CHECK: %[[K1:.*]] = train.fused(%arg1) {library = "zc.collective"
+  // CHECK: %[[K1:.*]] = train.fused(%arg1) {{.*}}library = "zc.collective"
   // CHECK: train.fused(%arg0, %arg1)
   // CHECK-NEXT: ^bb0
   // CHECK-NEXT: train.attention
   // CHECK: train.neg
-  // CHECK: %[[K2:.*]] = train.fused(%[[K1]]) {library = "zc.collective"
+  // CHECK: %[[K2:.*]] = train.fused(%[[K1]]) {{.*}}library = "zc.collective"
   // CHECK: train.attention
   // CHECK: train.fused(%[[K2]])
   func.func @rotate(%q: !k {train.input = "q"}, %k: !k {train.input = "k"})
