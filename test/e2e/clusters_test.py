@@ -134,14 +134,15 @@ class Compilations(ZcTest):
             cluster["levels"] = [
                 {"name": "inside", "size": slow, "bytes_per_s": 1e15,
                  "latency_s": 1e-9},
-                {"name": "outside", "size": 8, "bytes_per_s": 2e6,
-                 "latency_s": 1e-3}]
+                {"name": "outside", "size": 8, "bytes_per_s": 1e8,
+                 "latency_s": 1e-9}]
             path.write_text(json.dumps(cluster))
             stages = self.folder / "stages.txt"
             self.zc("compile", Fixture("unet").model,
                     *Fixture("unet").compile_options("adamw"), "--mesh",
-                    "pp=4", "--cluster", path, "--write-stages", stages,
-                    "--emit", "step", "-o", self.folder / "out.mlir")
+                    "pp=4", "--accumulate", "4", "--cluster", path,
+                    "--write-stages", stages, "--emit", "step",
+                    "-o", self.folder / "out.mlir")
             cuts[name] = stages.read_text()
         self.assertNotEqual(cuts["all"], cuts["middle"])
 
