@@ -6,6 +6,7 @@
 #include "compiler/Driver/Registration.h"
 #include "dialects/Dist/DistDialect.h"
 #include "mlir/AsmParser/AsmParser.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
 #include "runtime/Simulate/Cluster.h"
@@ -25,6 +26,8 @@ protected:
   TargetServicesTest() {
     registerDialects(registry);
     context.appendDialectRegistry(registry);
+    context.loadDialect<func::FuncDialect, train::TrainDialect,
+                        dist::DistDialect, sched::SchedDialect>();
   }
 
   /// Seconds of one collective of a MiB on nodes of 4 devices.
@@ -144,7 +147,9 @@ constexpr char kProduct[] =
 constexpr char kHalfProduct[] =
     "%0 = train.matmul %y, %y : (tensor<256x256xbf16>, tensor<256x256xbf16>) "
     "-> tensor<256x256xbf16>";
-constexpr char kSum[] = "%0 = train.add %x, %x : tensor<256x256xf32>";
+constexpr char kSum[] =
+    "%0 = train.add %x, %x : (tensor<256x256xf32>, tensor<256x256xf32>) -> "
+    "tensor<256x256xf32>";
 
 TEST_F(ClassesOfWorkTest, ProductsHaveTheRateOfTheirType) {
   const double f32 = rateOf(kProduct, "h100-dgx");
