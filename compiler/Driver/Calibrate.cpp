@@ -1,4 +1,6 @@
 #include "compiler/Driver/Calibrate.h"
+
+#include "compiler/Driver/ClusterNames.h"
 #include "compiler/Driver/Diagnostics.h"
 #include "compiler/Driver/Process.h"
 #include "compiler/OnnxModel/CalibrationModels.h"
@@ -317,18 +319,6 @@ Calibration::Machine examineHere(bool quick) {
 }
 
 } // namespace
-
-Result<std::string> zc::hereFile() {
-  const char *cache = std::getenv("XDG_CACHE_HOME");
-  if (cache && *cache)
-    return std::string(cache) + "/zc/here.json";
-  const char *home = std::getenv("HOME");
-  if (home && *home)
-    return std::string(home) + "/.cache/zc/here.json";
-  return makeError(StatusCode::InvalidArgument,
-                   "neither XDG_CACHE_HOME nor HOME says where the cluster "
-                   "'here' is; name a file with -o, and with --cluster");
-}
 
 static Result<std::string> measure(const CalibrateOptions &options,
                                    std::string &path) {

@@ -45,8 +45,8 @@ std::vector<std::string> zc::listDivisions(ModuleOp module) {
   llvm::StringSet<> seen; // roles may share a parameter
   // Vectors of ZeRO are divided because their members are.
   module.walk([&](train::StateOp state) {
-    if (auto unit = state->getAttrOfType<FlatSymbolRefAttr>(dist::kUnitAttr))
-      seen.insert(unit.getValue());
+    if (std::optional<StringRef> unit = state.getUnit())
+      seen.insert(*unit);
   });
   module.walk([&](train::StateOp state) {
     auto sharding =
@@ -109,8 +109,8 @@ static void joinVersions(ModuleOp module) {
   });
   for (train::StateOp version : versions) {
     auto parent = version->getParentOfType<ModuleOp>();
-    auto of = version->getAttrOfType<FlatSymbolRefAttr>(train::kVersionOfAttr);
-    (void)SymbolTable::replaceAllSymbolUses(version, of.getAttr(), parent);
+    (void)SymbolTable::replaceAllSymbolUses(
+        version, version.getVersionOfAttr().getAttr(), parent);
     version.erase();
   }
 }

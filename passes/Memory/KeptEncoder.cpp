@@ -114,10 +114,10 @@ makeRegion(OpBuilder &builder, Location loc, ValueRange inputs,
   inner.setInsertionPointToEnd(block.get());
   SmallVector<Value> yielded = body(inner, block->getArguments());
   YieldOp::create(inner, loc, yielded);
-  auto region = FusedOp::create(
-      builder, loc, TypeRange(ValueRange(yielded)), inputs,
-      library.empty() ? StringAttr() : builder.getStringAttr(library),
-      builder.getI64IntegerAttr(0), builder.getDenseI64ArrayAttr({}));
+  auto region =
+      FusedOp::create(builder, loc, TypeRange(ValueRange(yielded)), inputs);
+  if (!library.empty())
+    region.setLibrary(library);
   region.getBody().push_back(block.release());
   return region.getResults();
 }

@@ -88,12 +88,12 @@ void Offloader::run() {
 /// The transient buffer of a span.
 Value Offloader::stage(Value root, const OffloadSpan &span) {
   auto alloc = root.getDefiningOp<AllocOp>();
-  StringRef memoryClass = kCommunication; // staging
+  MemoryClass memoryClass = kCommunication; // staging
   if (alloc)
     memoryClass = sched::getMemoryClass(span.held);
   builder.setInsertionPointAfter(root.getDefiningOp());
   return AllocOp::create(builder, root.getLoc(), span.held.getType(),
-                         builder.getStringAttr(memoryClass),
+                         memoryClass,
                          /*offset=*/nullptr);
 }
 
@@ -132,10 +132,9 @@ Value Offloader::placeToStore(Value root, const OffloadSpan &span,
     return offloaded = span.left;
   builder.setInsertionPointAfter(root.getDefiningOp());
   if (!offloaded)
-    return offloaded =
-               AllocOp::create(builder, root.getLoc(), span.left.getType(),
-                               builder.getStringAttr(kOffloaded),
-                               /*offset=*/nullptr);
+    return offloaded = AllocOp::create(builder, root.getLoc(),
+                                       span.left.getType(), kOffloaded,
+                                       /*offset=*/nullptr);
   builder.setInsertionPointAfterValue(offloaded);
   return offloaded = ViewOp::create(builder, root.getLoc(), span.left.getType(),
                                     offloaded, /*memory_class=*/nullptr);
@@ -302,7 +301,7 @@ private:
       if (auto program = symbols.lookup<ProgramOp>(name))
         for (Value root : OffloadUses(program).findBusyStates()) {
           auto use = cast<sched::StateOp>(root.getDefiningOp());
-          symbols.lookup(use.getState())->removeAttr(kOffloadedAttr);
+          symbols.lookup<train::StateOp>(use.getState()).setOffloaded(false);
           ++kept;
         }
     if (kept > 0)

@@ -38,7 +38,7 @@ void OffloadUses::findRoots(ProgramOp program) {
   SymbolTable symbols(program->getParentOfType<ModuleOp>());
   for (Operation &op : program.getBody().front()) {
     if (auto use = dyn_cast<sched::StateOp>(op)) {
-      if (!symbols.lookup(use.getState())->hasAttr(kOffloadedAttr))
+      if (!symbols.lookup<train::StateOp>(use.getState()).getOffloaded())
         continue;
       spans[use] = {};
       current[use] = use;
@@ -80,12 +80,7 @@ void OffloadUses::findEnds(ProgramOp program) {
 void OffloadUses::countSeconds() {
   elapsed.push_back(0);
   for (Operation *op : main) {
-    auto cost = [&](StringRef name) {
-      auto value = op->getAttrOfType<FloatAttr>(name);
-      return value ? value.getValueAsDouble() : 0.0;
-    };
-    seconds.push_back(
-        estimateSeconds(target.rates(), cost("flops"), cost("bytes")));
+    seconds.push_back(estimateInstructionSeconds(op));
     elapsed.push_back(elapsed.back() + seconds.back());
   }
 }

@@ -18,7 +18,7 @@ constexpr std::pair<const char *, CollectiveWay> kWays[] = {
     {"rabenseifner", CollectiveWay::Rabenseifner},
     {"hierarchical", CollectiveWay::Hierarchical}};
 
-constexpr std::pair<const char *, plan::DataType> kDtypes[] = {
+constexpr ProductType kDtypes[] = {
     {"f32", plan::F32},
     {"f64", plan::F64},
     {"f16", plan::F16},
@@ -34,7 +34,7 @@ constexpr std::pair<const char *, plan::CollectiveKind> kCollectives[] = {
 constexpr double kMostFlops = 1e21, kMostBytes = 1e18, kMostSeconds = 1e3;
 
 plan::DataType dtypeOf(const std::string &name) {
-  for (auto [known, type] : kDtypes)
+  for (const auto &[known, type] : kDtypes)
     if (name == known)
       return type;
   return plan::DATA_TYPE_UNSPECIFIED;
@@ -58,9 +58,12 @@ public:
       JsonFields host(fields.any("host"), fields.pathOf("host"));
       cluster.device.hostBytesPerSecond =
           host.number("bytes_per_s", 0, kMostBytes);
+      cluster.device.hostLatencySeconds =
+          host.number("latency_s", 0, kMostSeconds, 0);
       cluster.device.hostMemoryBytesPerSecond =
           host.number("memory_bytes_per_s", 0, kMostBytes, 0);
       for (auto &[ranks, share] : cluster.shares) {
+        share.hostLatencySeconds = cluster.device.hostLatencySeconds;
         share.hostBytesPerSecond = cluster.device.hostBytesPerSecond;
         share.hostMemoryBytesPerSecond =
             cluster.device.hostMemoryBytesPerSecond;
@@ -173,7 +176,7 @@ private:
     if (fields.has("matmul"))
       ZC_RETURN_IF_ERROR(readMatmul(
           fields.any("matmul"), fields.pathOf("matmul"), efficiency.matmul));
-    efficiency.calls["matmul"] = efficiency.matmul.fraction;
+    efficiency.calls[kMatmulRate] = efficiency.matmul.fraction;
     return fields.finish();
   }
 
@@ -285,6 +288,22 @@ private:
 };
 
 } // namespace
+
+std::vector<ProductType> listProductTypes() {
+  return {std::begin(kDtypes), std::end(kDtypes)};
+}
+
+const char *nameOfProductType(plan::DataType type) {
+  for (const auto &[name, known] : kDtypes)
+    if (known == type)
+      return name;
+  return "f32";
+}
+
+double shareOf(const Efficiency &efficiency, std::string_view rate) {
+  const auto found = efficiency.calls.find(rate);
+  return found == efficiency.calls.end() ? 1 : found->second;
+}
 
 std::vector<CollectiveWay> listWays() {
   std::vector<CollectiveWay> ways;

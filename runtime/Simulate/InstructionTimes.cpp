@@ -61,12 +61,6 @@ double measuredRate(const MatmulEfficiency &matmul,
   return weights > 0 ? sum / weights * law.flopsPerSecond(product) : 0;
 }
 
-/// The share of the peak at which calls of a rate work.
-double shareOf(const Efficiency &efficiency, std::string_view rate) {
-  const auto found = efficiency.calls.find(rate);
-  return found == efficiency.calls.end() ? 1 : found->second;
-}
-
 double arithmeticSeconds(const SimulatedDevice &device, bool allowsTf32,
                          const kernels::CallWork &work, double flops) {
   const plan::DataType type = dataType(work.type);
@@ -153,10 +147,11 @@ double secondsOf(const SimulatedDevice &device, bool allowsTf32,
     return device.launchSeconds + arithmetic;
   const double rate = device.bytesPerSecond * device.efficiency.bytes;
   double traffic = rate > 0 ? instruction.bytes() / rate : 0;
-  if (instruction.stream() == 2) // to and from the second memory
-    traffic = device.hostBytesPerSecond > 0
-                  ? instruction.bytes() / 2 / device.hostBytesPerSecond
-                  : 0;
+  if (instruction.stream() == 2) { // to and from the second memory
+    traffic = device.hostLatencySeconds;
+    if (device.hostBytesPerSecond > 0)
+      traffic += instruction.bytes() / 2 / device.hostBytesPerSecond;
+  }
   return device.launchSeconds + std::max(arithmetic, traffic);
 }
 

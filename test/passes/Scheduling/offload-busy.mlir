@@ -6,15 +6,15 @@
 // is said; a layer's parameter, wanted later, is copied.
 // CHECK: module attributes {{{.*}}dist.notes = ["1 of the states to offload stay on the device
 // CHECK: train.state @table "parameter" : tensor<1048576xf32>
-// CHECK-NOT: sched.offloaded
-// CHECK: train.state @layer "parameter" : tensor<1048576xf32> {sched.offloaded}
+// CHECK-NOT: {offloaded}
+// CHECK: train.state @layer "parameter" : tensor<1048576xf32> {offloaded}
 // CHECK-LABEL: sched.program @step
 // CHECK-NOT: fetch table
 // CHECK: label = "fetch layer"
 // CHECK-NOT: label =
 module attributes {sched.target = #sched.target<device = "cuda">} {
-train.state @table "parameter" : tensor<1048576xf32>  {sched.offloaded}
-train.state @layer "parameter" : tensor<1048576xf32> {sched.offloaded}
+train.state @table "parameter" : tensor<1048576xf32>  {offloaded}
+train.state @layer "parameter" : tensor<1048576xf32> {offloaded}
 sched.kernel @add {
 ^bb0(%x: tensor<1048576xf32>, %y: tensor<1048576xf32>):
   %z = train.add %x, %y : (tensor<1048576xf32>, tensor<1048576xf32>) -> tensor<1048576xf32>
@@ -41,7 +41,7 @@ sched.program @step {
 // CHECK-COUNT-2: label = "fetch layer"
 // CHECK-NOT: label = "fetch layer"
 module attributes {sched.target = #sched.target<device = "cuda">} {
-train.state @layer "parameter" : tensor<1048576xf32> {sched.offloaded}
+train.state @layer "parameter" : tensor<1048576xf32> {offloaded}
 sched.kernel @add {
 ^bb0(%x: tensor<1048576xf32>, %y: tensor<1048576xf32>):
   %z = train.add %x, %y : (tensor<1048576xf32>, tensor<1048576xf32>) -> tensor<1048576xf32>
@@ -72,11 +72,11 @@ sched.program @apart {
 
 // Tests that a micro-batch's table stays, too, though no micro-batch ends with it.
 // CHECK: train.state @table "parameter" : tensor<1048576xf32>
-// CHECK-NOT: sched.offloaded
+// CHECK-NOT: {offloaded}
 // CHECK-LABEL: sched.program @micro
 // CHECK-NOT: fetch
 module attributes {sched.target = #sched.target<device = "cuda">} {
-train.state @table "parameter" : tensor<1048576xf32> {sched.offloaded}
+train.state @table "parameter" : tensor<1048576xf32> {offloaded}
 sched.kernel @add {
 ^bb0(%x: tensor<1048576xf32>, %y: tensor<1048576xf32>):
   %z = train.add %x, %y : (tensor<1048576xf32>, tensor<1048576xf32>) -> tensor<1048576xf32>

@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Dist/DistDialect.h"
+
+#include "compiler/Driver/TargetServices.h"
 #include "dialects/Sched/TargetAttr.h"
 #include "passes/Allocation/Passes.h"
 #include "passes/Contents/Contents.h"
@@ -118,11 +120,11 @@ private:
   static constexpr int64_t kBlocks = 4; // of a tensor of 64 floats
 
   static int64_t offsetOf(train::StateOp state) {
-    return state->getAttrOfType<IntegerAttr>(sched::kOffsetAttr).getInt() / 64;
+    return int64_t(*state.getOffset()) / 64;
   }
 
   std::vector<Symbol> &regionOf(train::StateOp state) {
-    return regions[state->hasAttr(sched::kOffloadedAttr) ? 2 : 0];
+    return regions[state.getOffloaded() ? 2 : 0];
   }
 
   static void fill(std::vector<Symbol> &region, int64_t offset, Symbol symbol) {
@@ -252,16 +254,14 @@ public:
 
 /// Marks some states and results to lie in the second memory.
 void markSome(ModuleOp module, std::mt19937 &random) {
-  Builder builder(module.getContext());
   for (auto state : module.getOps<train::StateOp>())
     if (random() % 3 == 0)
-      state->setAttr(sched::kOffloadedAttr, builder.getUnitAttr());
+      state.setOffloaded(true);
   for (auto state : module.getOps<train::StateOp>())
-    if (state->hasAttr(sched::kOffloadedAttr))
-      state->setAttr(sched::kHostUpdateAttr, builder.getUnitAttr());
+    state.setHostUpdate(state.getOffloaded());
   module.walk([&](train::FusedOp op) {
-    if (random() % 3 == 0)
-      op->setAttr(kOffloadedResultsAttr, builder.getDenseI64ArrayAttr({0}));
+    if (random() % 3 == 0 && op.getNumResults() > 0)
+      op.setOffloaded({0});
   });
 }
 
@@ -271,7 +271,7 @@ void markSome(ModuleOp module, std::mt19937 &random) {
 // the host take.
 TEST(SchedulingSimulationTest, RandomProgramsKeepTheirMeaning) {
   DialectRegistry registry;
-  registerTargets(registry, {});
+  registerTargets(registry, makeTargetServices());
   MLIRContext context(registry);
   context
       .loadDialect<train::TrainDialect, func::FuncDialect, sched::SchedDialect,
@@ -282,7 +282,10 @@ TEST(SchedulingSimulationTest, RandomProgramsKeepTheirMeaning) {
   // Whose copies take as long as two or three kernels; none are joined.
   Attribute gpu = parseAttribute(
       "#sched.target<device = \"cuda\", machine = #sched.machine<name = \"g\", "
-      "flops = 1.0e9, bytes = 1.0e9, copy = 1.0e8, launch = 0.0, links = "
+      "rates = [#sched.rate<work = \"kernel\", type = \"f32\", flops = "
+      "1.0e9>], "
+      "bytes = 1.0e9, copy = 1.0e8, copy_seconds = 1.0e-5, host = 5.0e10, "
+      "launch = 0.0, links = "
       "[#sched.link<ranks = 4, seconds = 1.0e-6, bytes = 1.0e9>], ways = "
       "[\"ring\"], axes = [\"dp\"], sizes = [4]>>",
       &context);
