@@ -9,6 +9,7 @@
 #include "compiler/Driver/TextOutput.h"
 #include "compiler/Export/Artifact.h"
 #include "compiler/Export/Inspect.h"
+#include "dialects/Sched/TargetAttr.h"
 #include "dialects/Train/TrainDialect.h"
 #include "passes/Analysis/Roles.h"
 #include "passes/Autodiff/Optimizers/Optimizers.h"
@@ -133,8 +134,6 @@ static Settings listSettings(const CompileOptions &options) {
   Settings settings;
   if (!options.init.empty())
     settings.push_back({"init", options.init});
-  if (!options.machine.empty())
-    settings.push_back({"cluster", options.machine});
   if (options.mode != "train")
     return settings;
   const OptimizerKind &optimizer = getOptimizer(options.optimizer);
@@ -184,6 +183,17 @@ static Settings listSettings(const CompileOptions &options) {
   return settings;
 }
 
+/// The machine that decided, whatever its file says by now.
+static void addMachine(ModuleOp module, Settings &settings) {
+  auto target = module->getAttrOfType<sched::TargetAttr>(sched::kTargetAttr);
+  if (!target || !target.getMachine())
+    return;
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << target.getMachine();
+  settings.push_back({"cluster", text});
+}
+
 static ExportInput makeExportInput(ModuleOp module,
                                    const CompileOptions &options,
                                    const PipelineSchedule &pipeline,
@@ -213,6 +223,7 @@ static ExportInput makeExportInput(ModuleOp module,
   input.plansOnly = options.plansOnly;
   input.weightsByReference = options.weights == "by-reference";
   input.settings = listSettings(options);
+  addMachine(module, input.settings);
   for (auto &setting : listExperts(module))
     input.settings.push_back(std::move(setting));
   input.frozen = summary.frozen;

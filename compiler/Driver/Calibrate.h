@@ -2,8 +2,6 @@
 #ifndef ZC_COMPILER_DRIVER_CALIBRATE_H
 #define ZC_COMPILER_DRIVER_CALIBRATE_H
 
-#include "runtime/Base/Status.h"
-
 #include <string>
 
 namespace zc {
@@ -17,10 +15,6 @@ struct CalibrateOptions {
 /// writes what that took as a description of the cluster "here". Returns the
 /// exit code.
 int calibrate(const CalibrateOptions &options);
-
-/// Where `--cluster here` is: in $XDG_CACHE_HOME/zc, or ~/.cache/zc. Fails
-/// where neither is known.
-Result<std::string> hereFile();
 
 } // namespace zc
 

@@ -38,11 +38,12 @@ std::string checkRegex(const std::string &text);
 
 /// Checks of option values for CLI11. They return an error, or an empty text
 /// for a finite number of at least 0, a finite number above 0, a number that a
-/// seed may be, and a whole number of at least 1.
+/// seed may be, a whole number of at least 1, and any whole number of 64 bits.
 std::string checkAmount(const std::string &text);
 std::string checkPositive(const std::string &text);
 std::string checkSeed(const std::string &text);
 std::string checkCount(const std::string &text);
+std::string checkInteger(const std::string &text);
 
 /// Adds --dim and --batch-dim.
 void addDimOptions(CLI::App &command, std::vector<std::string> &dims,

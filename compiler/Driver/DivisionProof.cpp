@@ -21,6 +21,7 @@
 #include "runtime/Plan/Axes.h"
 #include "runtime/Plan/Order/Versions.h"
 
+#include "mlir/IR/Verifier.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -44,8 +45,8 @@ std::vector<std::string> zc::listDivisions(ModuleOp module) {
   llvm::StringSet<> seen; // roles may share a parameter
   // Vectors of ZeRO are divided because their members are.
   module.walk([&](train::StateOp state) {
-    if (auto unit = state->getAttrOfType<FlatSymbolRefAttr>(dist::kUnitAttr))
-      seen.insert(unit.getValue());
+    if (std::optional<StringRef> unit = state.getUnit())
+      seen.insert(*unit);
   });
   module.walk([&](train::StateOp state) {
     auto sharding =
@@ -108,10 +109,18 @@ static void joinVersions(ModuleOp module) {
   });
   for (train::StateOp version : versions) {
     auto parent = version->getParentOfType<ModuleOp>();
-    auto of = version->getAttrOfType<FlatSymbolRefAttr>(train::kVersionOfAttr);
-    (void)SymbolTable::replaceAllSymbolUses(version, of.getAttr(), parent);
+    (void)SymbolTable::replaceAllSymbolUses(
+        version, version.getVersionOfAttr().getAttr(), parent);
     version.erase();
   }
+}
+
+/// For the interpreter. The phases of a proof do not verify what they make:
+/// once is enough.
+static LogicalResult makeRunnable(ModuleOp module) {
+  openCollectives(module);
+  joinVersions(module);
+  return verify(module);
 }
 
 namespace {
@@ -395,13 +404,12 @@ private:
       dropEvaluation(phases.getModule());
     if (isBuilt && undivided)
       *undivided = phases.getModule().clone();
-    if (!isBuilt || failed(phases.divide()) ||
-        (fuses && failed(phases.fuse()))) {
+    if (!isBuilt || (undivided && failed(verify(**undivided))) ||
+        failed(phases.divide()) || (fuses && failed(phases.fuse())) ||
+        failed(makeRunnable(phases.getModule()))) {
       error = phases.getFirstError();
       return {};
     }
-    openCollectives(phases.getModule());
-    joinVersions(phases.getModule());
     return phases.takeModule();
   }
 

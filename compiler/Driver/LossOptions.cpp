@@ -51,10 +51,14 @@ void zc::addLossOptions(CLI::App &command, CompileOptions &options) {
       ->check([](const std::string &name) {
         return std::string(name.empty() ? "expected a name" : "");
       });
-  command.add_option("--class-axis", options.classAxis,
-                     "dim of the classes; by default 1, or the last of 3 dims");
-  command.add_option("--ignore-index", options.ignoreIndex,
-                     "labels of this value do not count");
+  command
+      .add_option("--class-axis", options.classAxis,
+                  "dim of the classes; by default 1, or the last of 3 dims")
+      ->check(checkInteger);
+  command
+      .add_option("--ignore-index", options.ignoreIndex,
+                  "labels of this value do not count")
+      ->check(checkInteger);
   command
       .add_option("--label-smoothing", options.labelSmoothing,
                   "the share of softmax-cross-entropy's target that is spread "

@@ -113,6 +113,13 @@ std::string zc::checkCount(const std::string &text) {
              : "";
 }
 
+std::string zc::checkInteger(const std::string &text) {
+  int64_t value;
+  return llvm::StringRef(text).getAsInteger(10, value)
+             ? "expected a whole number of 64 bits, found '" + text + "'"
+             : "";
+}
+
 static std::string checkReshardEvery(const std::string &text) {
   return text == "auto" ? "" : checkCount(text);
 }

@@ -121,7 +121,6 @@ struct CompileOptions {
   std::string cubins = "auto";   // or none
   std::string libraries = "all"; // see passes/Target/Libraries.h
   std::string cluster;           // a file or preset; empty: none is described
-  std::string machine;           // of the cluster, a #sched.machine; or empty
   std::string matmulPrecision = "highest"; // or tf32, bf16x3, bf16x6
 
   std::string precision = "fp32"; // or bf16, fp16, fp8

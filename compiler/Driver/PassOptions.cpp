@@ -241,9 +241,12 @@ void zc::setStages(const CompileOptions &options,
   assign.stages = int64_t(schedule.roleOfStage.size());
   assign.dealsRoles = options.stageReplicas == "auto";
   assign.microBatches = options.accumulate;
-  if (!assign.dealsRoles)
+  if (!assign.dealsRoles) {
     llvm::append_range(assign.inFlight,
                        countInFlight(options, schedule).ofStages);
+    if (schedule.replicas.empty()) // theirs take links of several roles
+      llvm::append_range(assign.roleOfStage, schedule.roleOfStage);
+  }
   assign.memoryBytes = options.memoryBudget;
   assign.bytesPerParameter = estimateBytesPerParameter(options);
   assign.sampleShares =

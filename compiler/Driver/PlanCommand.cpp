@@ -1,5 +1,6 @@
 #include "compiler/Driver/Calibrate.h"
 #include "compiler/Driver/ClusterFile.h"
+#include "compiler/Driver/ClusterNames.h"
 #include "compiler/Driver/Commands.h"
 #include "compiler/Driver/Compile.h"
 #include "compiler/Driver/CompileArguments.h"
@@ -74,7 +75,7 @@ static void completeCompilation(const CLI::App &command, Arguments &arguments,
   if (command.count("--target") == 0)
     options.target = cluster.device.target;
   if (arguments.forCluster)
-    decideFor(cluster, options);
+    decideFor(arguments.cluster, cluster, options);
   options.plansOnly = options.quiet = true;
   if (command.count("--verify") == 0)
     options.verify = "off";

@@ -1,7 +1,6 @@
 #include "compiler/Driver/PlanSearch.h"
 
 #include "compiler/Driver/Children.h"
-#include "compiler/Driver/ClusterFile.h"
 #include "compiler/Driver/Compile.h"
 #include "compiler/Driver/CompileChecks.h"
 #include "compiler/Driver/MeshOptions.h"
@@ -27,9 +26,8 @@ constexpr size_t kFewestTried = 8;
 /// not tried: the estimate may be wrong by a factor, not by this.
 constexpr double kHopeless = 4;
 
-/// The options of a layout on a cluster.
-CompileOptions applyLayout(CompileOptions options, const StepLayout &layout,
-                           const Cluster &cluster) {
+/// The options of a layout.
+CompileOptions applyLayout(CompileOptions options, const StepLayout &layout) {
   options.mesh = parseMesh(layout.mesh());
   options.zero = layout.zero;
   options.accumulate = layout.accumulate;
@@ -40,8 +38,6 @@ CompileOptions applyLayout(CompileOptions options, const StepLayout &layout,
   options.chunks = layout.chunks;
   options.divideMessages = layout.dividesMessages();
   completeScheduleOptions(options);
-  if (!options.machine.empty())
-    options.machine = describeMachine(cluster, options);
   return options;
 }
 
@@ -55,7 +51,7 @@ std::string takeFirstLine(const std::string &text) {
 std::string tryLayout(const CLI::App &command, const CompileOptions &options,
                       const Cluster &cluster, const SearchOptions &search,
                       TriedLayout tried) {
-  const CompileOptions own = applyLayout(options, tried.layout, cluster);
+  const CompileOptions own = applyLayout(options, tried.layout);
   try {
     checkCompileOptions(command, own);
   } catch (const CLI::ParseError &error) {
@@ -86,7 +82,7 @@ struct Basis {
 constexpr int64_t kBasisSamples = 8;
 
 std::string findBasis(const CompileOptions &options, const Cluster &cluster) {
-  CompileOptions alone = applyLayout(options, StepLayout(), cluster);
+  CompileOptions alone = applyLayout(options, StepLayout());
   int64_t batch = 0;
   if (findBatch(alone, batch) != 0)
     _exit(1);

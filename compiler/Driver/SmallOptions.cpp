@@ -46,7 +46,7 @@ CompileOptions zc::makeSmallOptions(CompileOptions options) {
   options.gradientHistogram = false;
   options.target =
       getDeviceKinds().front().name.str(); // nothing is made for it
-  options.machine.clear();
+  options.cluster.clear();
   options.sharesRoles = false; // each is run
   options.float8MayMiss = true;
   // Few tokens find room for an even share and more; half of one leaves some

@@ -1,5 +1,6 @@
 #include "compiler/Driver/TargetOptions.h"
 
+#include "compiler/Driver/MeshOptions.h"
 #include "compiler/Driver/Phases.h"
 #include "compiler/Driver/TargetServices.h"
 #include "passes/Codegen/EmitObject.h"
@@ -112,7 +113,10 @@ AnnotateTargetPassOptions zc::getTargetOptions(const CompileOptions &options) {
   target.device = options.target;
   target.threads = getPlannedThreads(options);
   target.libraries = options.libraries;
-  target.machine = options.machine;
+  target.cluster = options.cluster;
+  target.allowsTf32 = options.matmulPrecision == "tf32";
+  for (const MeshAxis &axis : getProgramAxes(options))
+    target.axes.push_back(axis.name + "=" + std::to_string(axis.size));
   if (getDeviceKind(options.target).isHost &&
       llvm::all_of(options.cpuArchs, hasWideVectors))
     target.features.push_back(CpuTarget::kWideVectors.str());

@@ -1,8 +1,10 @@
 #include "compiler/Driver/TargetServices.h"
 
+#include "compiler/Driver/Machines.h"
 #include "compiler/Export/CallDescription.h"
 #include "compiler/Export/CollectiveShape.h"
 #include "dialects/Dist/DistDialect.h"
+#include "runtime/Plan/LibraryCalls.h"
 #include "runtime/Simulate/CollectiveTimes.h"
 
 using namespace mlir;
@@ -42,34 +44,33 @@ static SmallVector<JoinedCall> listJoinedCalls(const DeviceKind &device) {
   return joined;
 }
 
-/// The links of a machine, as the simulator has them.
-static Cluster linksOf(sched::MachineAttr machine) {
-  Cluster cluster;
-  for (auto link : machine.getLinks().getAsRange<sched::LinkAttr>())
-    cluster.levels.push_back({"", link.getRanks(),
-                              link.getBytes().getValueAsDouble(),
-                              link.getSeconds().getValueAsDouble()});
-  cluster.ways.clear();
-  for (StringRef name : machine.getWays().getAsValueRange<StringAttr>())
-    cluster.ways.push_back(
-        *findWay(std::string_view(name))); // #sched.machine is verified
-  return cluster;
+/// The class of what the room of an op's library calls says of it. An op that
+/// no library could compute is generated code's.
+static WorkClass classify(Operation *op) {
+  std::optional<DescribedCall> described = describeOp(op);
+  if (!described || !described->kind->check(described->call).empty())
+    return {};
+  const kernels::CallWork work = described->kind->workOf(described->call);
+  if (work.rate.empty())
+    return {};
+  return {std::string(work.rate), nameOfProductType(dataType(work.type))};
 }
 
-static double timeCollective(sched::MachineAttr machine, Operation *op,
-                             ArrayRef<int64_t> devices) {
-  std::optional<CollectiveShape> shape =
-      shapeOf(cast<dist::CollectiveOpInterface>(op));
-  if (!shape || devices.size() < 2)
-    return 0;
-  const Cluster cluster = linksOf(machine);
-  const GroupPlace place =
-      placeOf(cluster, std::vector<int>(devices.begin(), devices.end()));
-  return costOnCluster(cluster, shape->kind, shape->algorithm, place,
-                       double(shape->elements * shape->elementBytes))
-      .seconds(cluster);
+static CollectiveTime timeOn(sched::MachineAttr machine) {
+  auto cluster = std::make_shared<const Cluster>(linksOf(machine));
+  return [cluster](Operation *op, ArrayRef<int64_t> devices) -> double {
+    std::optional<CollectiveShape> shape =
+        shapeOf(cast<dist::CollectiveOpInterface>(op));
+    if (!shape || devices.size() < 2)
+      return 0;
+    const GroupPlace place =
+        placeOf(*cluster, std::vector<int>(devices.begin(), devices.end()));
+    return costOnCluster(*cluster, shape->kind, shape->algorithm, place,
+                         double(shape->elements * shape->elementBytes))
+        .seconds(*cluster);
+  };
 }
 
 TargetServices zc::makeTargetServices() {
-  return {boundWorkspace, timeCollective, listJoinedCalls};
+  return {boundWorkspace, listJoinedCalls, classify, timeOn, describeCluster};
 }

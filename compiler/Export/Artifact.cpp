@@ -25,22 +25,27 @@ using namespace mlir;
 
 namespace zc {
 
-static plan::StateKind getStateKind(StringRef kind) {
-  if (kind == train::kParameter)
+static plan::StateKind getStateKind(train::StateKind kind) {
+  switch (kind) {
+  case train::kParameter:
     return plan::PARAMETER;
-  if (kind == train::kStatistic)
+  case train::kStatistic:
     return plan::STATISTIC;
-  if (kind == train::kOptimizer)
+  case train::kOptimizer:
     return plan::OPTIMIZER;
-  if (kind == train::kScalar)
+  case train::kScalar:
     return plan::SCALAR;
-  if (kind == train::kAccumulator)
+  case train::kAccumulator:
     return plan::ACCUMULATOR;
-  if (kind == train::kCopy)
+  case train::kCopy:
     return plan::COPY;
-  if (kind == train::kGathered)
+  case train::kGathered:
     return plan::GATHERED;
-  return plan::CONSTANT;
+  case train::kConstant:
+  case train::kFlight: // of a ring, which is exported elsewhere
+    return plan::CONSTANT;
+  }
+  llvm_unreachable("kinds are verified");
 }
 
 // Constants that zc folded are no initializers of the model; parameters and
@@ -90,8 +95,7 @@ static void addMembers(train::StateOp op, plan::State &state) {
     std::string name = member.getSymName().str();
     *message.mutable_type() = getTensorType(train::withElementType(
         member.getWholeType(), op.getTensorType().getElementType()));
-    message.set_offset(
-        member->getAttrOfType<IntegerAttr>(dist::kUnitOffsetAttr).getInt());
+    message.set_offset(*member.getUnitOffset());
     if (auto sharding =
             member->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr))
       *message.mutable_sharding() = getSharding(sharding);
@@ -118,11 +122,10 @@ static void addMembers(train::StateOp op, plan::State &state) {
 static Status addState(train::StateOp op, plan::Role &role) {
   plan::State &state = *role.add_states();
   state.set_name(op.getSymName().str());
-  auto offset = op->getAttrOfType<IntegerAttr>(sched::kOffsetAttr);
-  if (!offset)
+  if (!op.getOffset())
     return makeError(StatusCode::Internal, "state '", state.name(),
                      "' has no offset");
-  state.set_offset(offset.getInt());
+  state.set_offset(*op.getOffset());
   state.set_kind(getStateKind(op.getKind()));
   *state.mutable_type() = getTensorType(op.getTensorType());
   if (op.hasInitialValue())
@@ -131,9 +134,9 @@ static Status addState(train::StateOp op, plan::Role &role) {
     state.set_parameter(op.getParameter()->str());
   if (op.getSlot())
     state.set_slot(op.getSlot()->str());
-  state.set_per_rank(op->hasAttr(dist::kPerRankAttr));
+  state.set_per_rank(op.getPerRank());
   addOnnxNames(op, state);
-  state.set_offloaded(op->hasAttr(sched::kOffloadedAttr));
+  state.set_offloaded(op.getOffloaded());
   state.set_delay(uint32_t(train::getDelay(op)));
   setDivision(op, state);
   addMembers(op, state);

@@ -1,6 +1,7 @@
 //===- CallDescription.cpp - ops as rooms of library calls see them -------===//
 #include "compiler/Export/CallDescription.h"
 
+#include "dialects/Sched/SchedDialect.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
 
@@ -123,20 +124,29 @@ static std::vector<kernels::CallTensor> describeTensors(TypeRange types) {
   return tensors;
 }
 
-std::optional<DescribedCall> describeOp(Operation *op) {
+/// "train.matmul" with these operands and attributes as a call.
+static std::optional<DescribedCall> describe(StringRef op, TypeRange inputs,
+                                             TypeRange outputs,
+                                             DictionaryAttr attributes) {
+  auto [dialect, name] = op.split('.');
   const kernels::CallKind *kind =
-      op->getDialect() && op->getDialect()->getNamespace() == "train"
-          ? kernels::findCallKind(op->getName().stripDialect())
-          : nullptr;
+      dialect == "train" ? kernels::findCallKind(name) : nullptr;
   if (!kind)
     return std::nullopt;
   DescribedCall described = {kind, {}};
-  described.call.op = op->getName().stripDialect().str();
-  described.call.inputs = describeTensors(op->getOperandTypes());
-  described.call.outputs = describeTensors(op->getResultTypes());
-  described.call.attributes =
-      describeAttributes(op->getAttrDictionary(), *kind);
+  described.call.op = name.str();
+  described.call.inputs = describeTensors(inputs);
+  described.call.outputs = describeTensors(outputs);
+  described.call.attributes = describeAttributes(attributes, *kind);
   return described;
+}
+
+std::optional<DescribedCall> describeOp(Operation *op) {
+  if (auto call = dyn_cast<sched::LibraryCallOp>(op))
+    return describe(call.getOp(), call.getInputs().getTypes(),
+                    call.getOutputs().getTypes(), call.getConfig());
+  return describe(op->getName().getStringRef(), op->getOperandTypes(),
+                  op->getResultTypes(), op->getAttrDictionary());
 }
 
 } // namespace zc

@@ -27,8 +27,8 @@ struct DescribedCall {
   kernels::LibraryCall call;
 };
 
-/// The call for a train op on tensors, or nothing if no library of ours
-/// computes such ops.
+/// The call for a train op on tensors, or of a sched.library_call, or nothing
+/// if no library of ours computes such ops.
 std::optional<DescribedCall> describeOp(mlir::Operation *op);
 
 } // namespace zc

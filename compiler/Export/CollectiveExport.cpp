@@ -1,22 +1,27 @@
 //===- CollectiveExport.cpp - sched.collective as a message ---------------===//
 #include "compiler/Export/CollectiveShape.h"
 #include "compiler/Export/ProgramExport.h"
-#include "dialects/Dist/DistDialect.h"
 
-#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/ErrorHandling.h"
 
 using namespace mlir;
 
 namespace zc {
 
-static plan::TrafficKind getTraffic(StringRef name) {
-  return llvm::StringSwitch<plan::TrafficKind>(name)
-      .Case(dist::kGradients, plan::TRAFFIC_GRADIENTS)
-      .Case(dist::kParameters, plan::TRAFFIC_PARAMETERS)
-      .Case(dist::kActivations, plan::TRAFFIC_ACTIVATIONS)
-      .Case(dist::kStatistics, plan::TRAFFIC_STATISTICS)
-      .Case(dist::kScalars, plan::TRAFFIC_SCALARS)
-      .Default(plan::TRAFFIC_KIND_UNSPECIFIED);
+static plan::TrafficKind getTraffic(Traffic traffic) {
+  switch (traffic) {
+  case Traffic::Gradients:
+    return plan::TRAFFIC_GRADIENTS;
+  case Traffic::Parameters:
+    return plan::TRAFFIC_PARAMETERS;
+  case Traffic::Activations:
+    return plan::TRAFFIC_ACTIVATIONS;
+  case Traffic::Statistics:
+    return plan::TRAFFIC_STATISTICS;
+  case Traffic::Scalars:
+    return plan::TRAFFIC_SCALARS;
+  }
+  llvm_unreachable("traffic is verified");
 }
 
 Status ProgramExport::addCollective(sched::CollectiveOp op,

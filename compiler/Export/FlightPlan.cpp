@@ -39,7 +39,7 @@ static void addGathered(train::StateOp state, plan::Role &role) {
   plan::State &outline = *role.add_states();
   outline.set_name(state.getSymName().str());
   outline.set_kind(plan::GATHERED);
-  outline.set_offset(state->getAttrOfType<IntegerAttr>(kOffsetAttr).getInt());
+  outline.set_offset(*state.getOffset());
   *outline.mutable_type() = getTensorType(state.getTensorType());
 }
 
@@ -62,8 +62,7 @@ static void addOutline(ProgramOp source, const SymbolTable &symbols,
       plan::Buffer &buffer = *program.add_buffers();
       buffer.set_name(state.getSymName().str());
       if (state.getKind() == train::kGathered) {
-        buffer.set_offset(
-            state->getAttrOfType<IntegerAttr>(kOffsetAttr).getInt());
+        buffer.set_offset(*state.getOffset());
         *buffer.mutable_type() = getTensorType(state.getTensorType());
         continue;
       }

@@ -14,27 +14,39 @@ using namespace zc::sched;
 
 namespace zc {
 
-static plan::MemoryClass getStateClass(StringRef kind) {
-  if (kind == train::kParameter || kind == train::kConstant ||
-      kind == train::kCopy)
+static plan::MemoryClass getStateClass(train::StateKind kind) {
+  switch (kind) {
+  case train::kParameter:
+  case train::kConstant:
+  case train::kCopy:
     return plan::PARAMETERS;
-  if (kind == train::kOptimizer)
+  case train::kOptimizer:
     return plan::OPTIMIZER_STATE;
-  if (kind == train::kAccumulator)
+  case train::kAccumulator:
     return plan::GRADIENTS;
-  if (kind == train::kGathered)
+  case train::kGathered:
     return plan::COMMUNICATION;
-  return plan::ACTIVATIONS;
+  case train::kStatistic:
+  case train::kScalar:
+  case train::kFlight:
+    return plan::ACTIVATIONS;
+  }
+  llvm_unreachable("kinds are verified");
 }
 
-static plan::MemoryClass getTransientClass(StringRef name) {
-  if (name == kGradients)
+static plan::MemoryClass getTransientClass(MemoryClass memoryClass) {
+  switch (memoryClass) {
+  case kGradients:
     return plan::GRADIENTS;
-  if (name == kCommunication)
+  case kCommunication:
     return plan::COMMUNICATION;
-  if (name == kWorkspace)
+  case kWorkspace:
     return plan::WORKSPACE;
-  return plan::ACTIVATIONS;
+  case kActivations:
+  case kOffloaded:
+    return plan::ACTIVATIONS;
+  }
+  llvm_unreachable("memory classes are verified");
 }
 
 Result<plan::Program> ProgramExport::run() {
@@ -86,8 +98,8 @@ void ProgramExport::placeInRing(train::StateOp state, plan::Buffer &buffer) {
   buffer.set_space(plan::FLIGHT);
   buffer.set_name(state.getSymName().str());
   buffer.set_ring(getRingIndex(state));
-  buffer.set_offloaded(state->hasAttr(kOffloadedAttr));
-  buffer.set_offset(state->getAttrOfType<IntegerAttr>(kOffsetAttr).getInt());
+  buffer.set_offloaded(state.getOffloaded());
+  buffer.set_offset(*state.getOffset());
 }
 
 void ProgramExport::placeBuffer(Value root, plan::Buffer &buffer) {
@@ -104,17 +116,15 @@ void ProgramExport::placeBuffer(Value root, plan::Buffer &buffer) {
     auto state = symbols.lookup<train::StateOp>(name);
     if (state.getKind() == train::kFlight)
       return placeInRing(state, buffer);
-    buffer.set_space(state->hasAttr(kOffloadedAttr) ? plan::OFFLOADED
-                                                    : plan::PERSISTENT);
+    buffer.set_space(state.getOffloaded() ? plan::OFFLOADED : plan::PERSISTENT);
     buffer.set_name(name.str());
-    if (auto of =
-            state->getAttrOfType<FlatSymbolRefAttr>(train::kVersionOfAttr))
-      buffer.set_name(of.getValue().str());
+    if (std::optional<StringRef> of = state.getVersionOf())
+      buffer.set_name(of->str());
     buffer.set_versioned(train::isVersionOfOther(state) ||
                          train::getDelay(state) > 0);
-    if (auto age = state->getAttrOfType<IntegerAttr>(train::kVersionAgeAttr))
-      buffer.set_age(int32_t(age.getInt()));
-    buffer.set_offset(state->getAttrOfType<IntegerAttr>(kOffsetAttr).getInt());
+    if (std::optional<int64_t> age = state.getVersionAge())
+      buffer.set_age(int32_t(*age));
+    buffer.set_offset(*state.getOffset());
     buffer.set_memory_class(getStateClass(state.getKind()));
   }
 }

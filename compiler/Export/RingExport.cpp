@@ -21,7 +21,7 @@ static DictionaryAttr getRings(ModuleOp role) {
 }
 
 uint32_t getRingIndex(train::StateOp state) {
-  auto name = state->getAttrOfType<StringAttr>(train::kRingAttr);
+  StringAttr name = state.getRingAttr();
   DictionaryAttr rings = getRings(state->getParentOfType<ModuleOp>());
   for (auto [index, ring] : llvm::enumerate(rings))
     if (ring.getName() == name)
@@ -49,14 +49,12 @@ static void addMessage(train::StateOp state, DictionaryAttr attribute,
   message.set_peer(uint32_t(end.peer + peer));
   message.set_sends(attribute.contains(kSendsKey));
   message.set_gradient(end.isGradient);
-  StringRef ring =
-      state->getAttrOfType<StringAttr>(train::kRingAttr).getValue();
+  StringRef ring = *state.getRing();
   message.set_eval(isEvalRing(ring));
   message.set_chunk(uint32_t(end.chunk));
   message.set_name(getValueName(state));
   message.set_ring(getRingIndex(state));
-  message.set_offset(
-      state->getAttrOfType<IntegerAttr>(sched::kOffsetAttr).getInt());
+  message.set_offset(*state.getOffset());
   *message.mutable_type() = getTensorType(state.getTensorType());
 }
 
@@ -86,7 +84,7 @@ void addRingsAndMessages(ModuleOp role, plan::Role &message) {
       added.set_memory_class(getRingClass(ring.getName().getValue()));
     }
   for (train::StateOp state : role.getOps<train::StateOp>())
-    if (auto ends = state->getAttrOfType<ArrayAttr>(train::kMessageAttr))
+    if (ArrayAttr ends = state.getMessagesAttr())
       for (auto end : ends.getAsRange<DictionaryAttr>())
         addMessages(state, end, message);
   // Both ends have a line's messages in one order.

@@ -26,11 +26,11 @@ static bool isOfUnit(train::StateOp state) {
   if (!units)
     return false;
   std::string name = ("." + state.getSymName() + ".").str();
-  return llvm::any_of(units.getOps<train::StateOp>(), [&](Operation *member) {
-    auto unit = member->getAttrOfType<FlatSymbolRefAttr>(dist::kUnitAttr);
-    return unit &&
-           StringRef(name).contains(("." + unit.getValue() + ".").str());
-  });
+  return llvm::any_of(
+      units.getOps<train::StateOp>(), [&](train::StateOp member) {
+        std::optional<StringRef> unit = member.getUnit();
+        return unit && StringRef(name).contains(("." + *unit + ".").str());
+      });
 }
 
 static IntegerAttr findRole(func::FuncOp func) {

@@ -152,7 +152,7 @@ static std::set<std::string> findMade(ModuleOp module) {
 static bool isAtHand(train::StateOp state, bool isMade) {
   if (!state)
     return false;
-  const StringRef kind = state.getKind();
+  const train::StateKind kind = state.getKind();
   if (kind == train::kParameter || kind == train::kStatistic ||
       isOfOptimizer(state))
     return false;

@@ -42,7 +42,7 @@ void Units::addModule(ModuleOp module, const std::string &prefix) {
     return;
   std::map<std::string, size_t> places;
   for (auto member : members.getOps<train::StateOp>()) {
-    auto name = member->getAttrOfType<FlatSymbolRefAttr>(dist::kUnitAttr);
+    FlatSymbolRefAttr name = member.getUnitAttr();
     auto vector = name ? module.lookupSymbol<train::StateOp>(name.getValue())
                        : train::StateOp();
     if (!vector)
@@ -56,8 +56,7 @@ void Units::addModule(ModuleOp module, const std::string &prefix) {
                        dist::getMesh(module),
                        {}});
     units[place->second].members.push_back(
-        {member,
-         member->getAttrOfType<IntegerAttr>(dist::kUnitOffsetAttr).getInt()});
+        {member, int64_t(*member.getUnitOffset())});
   }
 }
 

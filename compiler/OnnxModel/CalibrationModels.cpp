@@ -1,6 +1,7 @@
 #include "compiler/OnnxModel/CalibrationModels.h"
 #include "compiler/OnnxModel/Proto.h"
 
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -47,6 +48,13 @@ public:
     tensor.add_dims(int64_t(values.size()));
     for (int64_t value : values)
       tensor.add_int64_data(value);
+    return tensor.name();
+  }
+
+  /// A scalar.
+  std::string number(int64_t value) {
+    proto::TensorProto &tensor = constant(proto::TensorProto::INT64);
+    tensor.add_int64_data(value);
     return tensor.name();
   }
 
@@ -97,6 +105,20 @@ public:
                    : product;
   }
 
+  /// With a filter [to, from, size, size] and a bias.
+  std::string convolve(const std::string &name, const std::string &x,
+                       const Dims &filter, int64_t stride, int64_t pad) {
+    const int64_t size = filter[2];
+    const std::string y =
+        add("Conv",
+            {x, weight(name + ".weight", {filter[0], filter[1], size, size}),
+             weight(name + ".bias", {filter[0]})});
+    set("kernel_shape", Dims{size, size});
+    set("strides", Dims{stride, stride});
+    set("pads", Dims(4, pad));
+    return y;
+  }
+
   std::string finish(const Dims &dims) {
     declare(*graph().add_output(), "logits", proto::TensorProto::FLOAT, dims);
     return model.SerializeAsString();
@@ -141,24 +163,54 @@ public:
       : sizes(sizes), graph("language") {}
 
   std::string build() {
-    const auto [batch, length, width, heads, layers, vocabulary, gated] = sizes;
+    const auto [batch, length, width, heads, layers, vocabulary, kind] = sizes;
     graph.input("tokens", proto::TensorProto::INT64, {batch, length});
     std::string x = graph.add(
         "Gather", {graph.weight("wte.weight", {vocabulary, width}), "tokens"});
     x = graph.add("Add", {x, graph.weight("wpe.weight", {length, width})});
-    makeMask();
-    for (int64_t i = 0; i < layers; ++i) {
+    if (kind != LanguageSizes::Encoder)
+      makeMask();
+    addHead(applyLayers(x));
+    return graph.finish({batch, length, vocabulary});
+  }
+
+  /// On patches instead of tokens; the vocabulary are the classes.
+  std::string build(const PatchSizes &image) {
+    const auto [batch, length, width, heads, layers, classes, kind] = sizes;
+    graph.input("x", proto::TensorProto::FLOAT,
+                {batch, 3, image.size, image.size});
+    std::string x =
+        graph.convolve("patches", "x", {width, 3, image.patch}, image.patch, 0);
+    x = graph.add("Reshape", {x, graph.numbers({batch, width, length - 1})});
+    x = graph.turn(x, {0, 2, 1});
+    const std::string token =
+        graph.add("Expand", {graph.weight("token", {1, 1, width}),
+                             graph.numbers({batch, 1, width})});
+    x = graph.add("Concat", {token, x});
+    graph.set("axis", 1);
+    x = graph.add("Add", {x, graph.weight("positions", {length, width})});
+    x = graph.add("Gather", {applyLayers(x), graph.number(0)});
+    graph.set("axis", 1);
+    addHead(x);
+    return graph.finish({batch, classes});
+  }
+
+private:
+  std::string applyLayers(std::string x) {
+    for (int64_t i = 0; i < sizes.layers; ++i) {
       const std::string layer = "h." + std::to_string(i);
       x = graph.add("Add", {x, attend(layer + ".attn", norm(layer + ".1", x))});
       x = graph.add("Add", {x, widen(layer, norm(layer + ".2", x))});
     }
-    const std::string head =
-        graph.turn(graph.weight("head.weight", {vocabulary, width}), {1, 0});
-    graph.add("MatMul", {norm("last", x), head}, "logits");
-    return graph.finish({batch, length, vocabulary});
+    return x;
   }
 
-private:
+  void addHead(const std::string &x) {
+    const std::string head = graph.turn(
+        graph.weight("head.weight", {sizes.vocabulary, sizes.width}), {1, 0});
+    graph.add("MatMul", {norm("last", x), head}, "logits");
+  }
+
   void makeMask() {
     std::vector<float> values;
     for (int64_t i = 0; i < sizes.length; ++i)
@@ -169,7 +221,7 @@ private:
 
   std::string norm(const std::string &name, const std::string &x) {
     const std::string scale = graph.weight(name + ".weight", {sizes.width});
-    if (!sizes.isGated) {
+    if (!isGated()) {
       const std::string normed =
           graph.add("LayerNormalization",
                     {x, scale, graph.weight(name + ".bias", {sizes.width})});
@@ -183,36 +235,73 @@ private:
     return graph.add("Mul", {graph.add("Div", {x, root}), scale});
   }
 
-  std::string attend(const std::string &name, const std::string &x) {
+  bool isGated() const { return sizes.kind == LanguageSizes::GatedDecoder; }
+
+  /// Query, key and value [batch, heads, length, depth] by a product each.
+  std::array<std::string, 3> divide(const std::string &name,
+                                    const std::string &x) {
     const int64_t width = sizes.width, depth = width / sizes.heads;
     const std::string split =
         graph.numbers({sizes.batch, sizes.length, sizes.heads, depth});
-    auto part = [&](const char *which, const Dims &order) {
+    auto part = [&](const char *which) {
       const std::string value =
-          graph.linear(name + which, x, width, width, !sizes.isGated);
-      return graph.turn(graph.add("Reshape", {value, split}), order);
+          graph.linear(name + which, x, width, width, !isGated());
+      return graph.turn(graph.add("Reshape", {value, split}), {0, 2, 1, 3});
     };
-    const std::string q = part(".q", {0, 2, 1, 3});
-    const std::string k = part(".k", {0, 2, 3, 1});
-    const std::string v = part(".v", {0, 2, 1, 3});
-    std::string scores = graph.add("MatMul", {q, k});
+    return {part(".q"), part(".k"), part(".v")};
+  }
+
+  /// The same by one product for all.
+  std::array<std::string, 3> divideTogether(const std::string &name,
+                                            const std::string &x) {
+    const int64_t width = sizes.width, depth = width / sizes.heads;
+    const std::string all = graph.turn(
+        graph.add("Reshape", {graph.linear(name, x, width, 3 * width),
+                              graph.numbers({sizes.batch, sizes.length, 3,
+                                             sizes.heads, depth})}),
+        {2, 0, 3, 1, 4});
+    auto part = [&](int64_t which) {
+      const std::string value = graph.add("Gather", {all, graph.number(which)});
+      graph.set("axis", 0);
+      return value;
+    };
+    return {part(0), part(1), part(2)};
+  }
+
+  std::string attend(const std::string &name, const std::string &x) {
+    const int64_t width = sizes.width, depth = width / sizes.heads;
+    const auto [q, k, v] =
+        mask.empty() ? divideTogether(name + ".qkv", x) : divide(name, x);
+    std::string scores = graph.add("MatMul", {q, graph.turn(k, {0, 1, 3, 2})});
     scores = graph.add(
         "Mul", {scores, graph.floats({}, {1 / std::sqrt(float(depth))})});
-    scores = graph.add("Softmax", {graph.add("Add", {scores, mask})});
+    if (!mask.empty())
+      scores = graph.add("Add", {scores, mask});
+    scores = graph.add("Softmax", {scores});
     graph.set("axis", -1);
     const std::string mixed =
         graph.turn(graph.add("MatMul", {scores, v}), {0, 2, 1, 3});
     const std::string flat = graph.add(
         "Reshape", {mixed, graph.numbers({sizes.batch, sizes.length, width})});
-    return graph.linear(name + ".out", flat, width, width, !sizes.isGated);
+    return graph.linear(name + ".out", flat, width, width, !isGated());
+  }
+
+  std::string gelu(const std::string &x) {
+    if (sizes.kind != LanguageSizes::Encoder)
+      return graph.add("Gelu", {x});
+    const std::string ratio =
+        graph.add("Div", {x, graph.floats({}, {std::sqrt(2.0F)})});
+    const std::string share =
+        graph.add("Add", {graph.add("Erf", {ratio}), graph.floats({}, {1})});
+    return graph.add("Mul",
+                     {graph.add("Mul", {x, share}), graph.floats({}, {0.5F})});
   }
 
   std::string widen(const std::string &name, const std::string &x) {
     const int64_t width = sizes.width, hidden = 4 * width;
-    if (!sizes.isGated) {
+    if (!isGated()) {
       const std::string wide = graph.linear(name + ".fc", x, width, hidden);
-      return graph.linear(name + ".proj", graph.add("Gelu", {wide}), hidden,
-                          width);
+      return graph.linear(name + ".proj", gelu(wide), hidden, width);
     }
     const std::string gate =
         graph.linear(name + ".gate", x, width, 3 * width, false);
@@ -233,6 +322,14 @@ private:
 
 std::string zc::makeLanguageModel(const LanguageSizes &sizes) {
   return Language(sizes).build();
+}
+
+std::string zc::makePatchModel(const PatchSizes &sizes) {
+  const int64_t patches = sizes.size / sizes.patch;
+  LanguageSizes tokens{
+      sizes.batch,  patches * patches + 1, sizes.width,           sizes.heads,
+      sizes.layers, sizes.classes,         LanguageSizes::Encoder};
+  return Language(tokens).build(sizes);
 }
 
 std::string zc::makeDenseModel(int64_t batch, const Dims &widths,
@@ -298,4 +395,72 @@ std::string zc::makeImageModel(const ImageSizes &sizes) {
             "logits");
   graph.set("transB", 1);
   return graph.finish({sizes.batch, sizes.classes});
+}
+
+namespace {
+
+class Pixels {
+public:
+  explicit Pixels(const ImageSizes &sizes) : sizes(sizes), graph("pixels") {}
+
+  std::string build() {
+    graph.input("x", proto::TensorProto::FLOAT,
+                {sizes.batch, 3, sizes.size, sizes.size});
+    const std::string x = descend("x", 3, sizes.channels, sizes.size, 0);
+    graph.add(
+        "Identity",
+        {graph.convolve("head", x, {sizes.classes, sizes.channels, 1}, 1, 0)},
+        "logits");
+    return graph.finish({sizes.batch, sizes.classes, sizes.size, sizes.size});
+  }
+
+private:
+  /// A level with all below it, from so many channels to so many.
+  std::string descend(const std::string &x, int64_t from, int64_t to,
+                      int64_t size, int64_t depth) {
+    const std::string name = "level" + std::to_string(depth);
+    const std::string here = convolveTwice(name + ".down", x, from, to, size);
+    if (depth == sizes.blocks)
+      return here;
+    const std::string half = graph.add("MaxPool", {here});
+    graph.set("kernel_shape", Dims{2, 2});
+    graph.set("strides", Dims{2, 2});
+    const std::string below = descend(half, to, 2 * to, size / 2, depth + 1);
+    const std::string raised = graph.add(
+        "ConvTranspose", {below, graph.weight(name + ".up", {2 * to, to, 2, 2}),
+                          graph.weight(name + ".upbias", {to})});
+    graph.set("kernel_shape", Dims{2, 2});
+    graph.set("strides", Dims{2, 2});
+    const std::string both = graph.add("Concat", {raised, here});
+    graph.set("axis", 1);
+    return convolveTwice(name + ".join", both, 2 * to, to, size);
+  }
+
+  std::string convolveTwice(const std::string &name, const std::string &x,
+                            int64_t from, int64_t to, int64_t size) {
+    return convolve(name + ".2", convolve(name + ".1", x, from, to, size), to,
+                    to, size);
+  }
+
+  /// As PyTorch exports a group norm of two groups.
+  std::string convolve(const std::string &name, const std::string &x,
+                       int64_t from, int64_t to, int64_t size) {
+    std::string y = graph.convolve(name, x, {to, from, 3}, 1, 1);
+    y = graph.add("Reshape", {y, graph.numbers({sizes.batch, 2, -1})});
+    y = graph.add("InstanceNormalization",
+                  {y, graph.floats({2}, {1, 1}), graph.floats({2}, {0, 0})});
+    y = graph.add("Reshape", {y, graph.numbers({sizes.batch, to, size, size})});
+    y = graph.add("Mul", {y, graph.weight(name + ".scale", {to, 1, 1})});
+    y = graph.add("Add", {y, graph.weight(name + ".shift", {to, 1, 1})});
+    return graph.add("Mul", {y, graph.add("Sigmoid", {y})});
+  }
+
+  const ImageSizes sizes;
+  Graph graph;
+};
+
+} // namespace
+
+std::string zc::makePixelModel(const ImageSizes &sizes) {
+  return Pixels(sizes).build();
 }

@@ -19,7 +19,12 @@ namespace zc {
 struct LanguageSizes {
   int64_t batch = 8, length = 64, width = 128, heads = 4, layers = 2;
   int64_t vocabulary = 512;
-  bool isGated = false; // RMS norms and gated layers
+  enum Kind {
+    Decoder,
+    GatedDecoder, // RMS norms and gated layers
+    // No mask, one product for query, key and value, GELU spelled out by Erf.
+    Encoder
+  } kind = Decoder;
 };
 std::string makeLanguageModel(const LanguageSizes &sizes);
 
@@ -35,6 +40,20 @@ struct ImageSizes {
   int64_t batch = 8, size = 32, channels = 16, blocks = 3, classes = 10;
 };
 std::string makeImageModel(const ImageSizes &sizes);
+
+/// Down and up again: pairs of convolutions with group norms and SiLU, pooled
+/// between them to half the size and twice the channels, `blocks` times; back
+/// by transposed convolutions, joined with what was there on the way down.
+/// Input "x" as above, output "logits" [batch, classes, size, size].
+std::string makePixelModel(const ImageSizes &sizes);
+
+/// An encoder of the patches of an image, a convolution, behind a token for the
+/// class. Input "x" [batch, 3, size, size], output "logits" [batch, classes].
+struct PatchSizes {
+  int64_t batch = 8, size = 32, patch = 8;
+  int64_t width = 64, heads = 4, layers = 1, classes = 10;
+};
+std::string makePatchModel(const PatchSizes &sizes);
 
 } // namespace zc
 

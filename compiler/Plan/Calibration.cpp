@@ -1,6 +1,5 @@
 #include "compiler/Plan/Calibration.h"
 
-#include "runtime/Plan/Collective/Cost.h"
 #include "runtime/Plan/InstructionKind.h"
 #include "runtime/Plan/LibraryCalls.h"
 #include "runtime/Plan/Mesh.h"
@@ -15,16 +14,28 @@
 namespace zc {
 namespace {
 
+constexpr std::pair<const char *, plan::CollectiveKind> kCollectives[] = {
+    {"all_reduce", plan::ALL_REDUCE},
+    {"all_gather", plan::ALL_GATHER},
+    {"reduce_scatter", plan::REDUCE_SCATTER}};
+
+/// The share of equal instructions in different runs that nothing disturbed.
+constexpr double kUndisturbed = 0.25;
+
 /// Tracks of a trace (runtime/Driver/Trace.cpp).
 constexpr int kMainStream = 0, kLastStream = 2, kStepsTrack = 17;
 
-/// 0 of none.
-double medianOf(std::vector<double> values) {
+/// The value below which that share of them lies; 0 of none.
+double quantileOf(std::vector<double> values, double share) {
   if (values.empty())
     return 0;
-  auto middle = values.begin() + ptrdiff_t(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+  auto found = values.begin() + ptrdiff_t(double(values.size()) * share);
+  std::nth_element(values.begin(), found, values.end());
+  return *found;
+}
+
+double medianOf(const std::vector<double> &values) {
+  return quantileOf(values, 0.5);
 }
 
 /// An event of a trace, in seconds.
@@ -93,7 +104,7 @@ struct Mean {
 /// Times of instructions in quiet steps, and the host's time between
 /// instructions, programs and steps.
 struct QuietTimes {
-  std::map<std::tuple<int, std::string, int>, Mean> instructions;
+  std::map<std::tuple<int, std::string, int>, std::vector<double>> instructions;
   Mean launch, call, step;
 };
 
@@ -133,7 +144,7 @@ QuietTimes findTimes(const TracedSpans &spans,
       if (step == 0 || step > isQuiet.size() || !isQuiet[step - 1])
         continue;
       if (!event.isCollective)
-        times.instructions[{rank, event.program, event.instruction}].add(
+        times.instructions[{rank, event.program, event.instruction}].push_back(
             event.end - event.begin);
       if (event.stream != kMainStream)
         continue;
@@ -169,18 +180,17 @@ void Calibration::addInstruction(Share &share, const plan::Program &program,
   seconds = std::max(1e-9, seconds);
   const kernels::CallWork work = workOf(program, instruction);
   if (const auto &p = work.product) {
-    auto [known, isNew] = share.products.try_emplace(
-        Product{p->m, p->n, p->k, p->batch, p->transposesA, p->transposesB,
-                dataType(work.type)},
-        instruction.flops(), seconds);
-    known->second.second = std::min(known->second.second, seconds);
+    share
+        .products[{p->m, p->n, p->k, p->batch, p->transposesA, p->transposesB,
+                   dataType(work.type)}]
+        .push_back(seconds);
     return;
   }
-  auto [known, isNew] = share.instructions.try_emplace(
-      {kindOf(instruction), operatorsOfLabel(instruction.label()),
-       instruction.flops(), instruction.bytes()},
-      seconds);
-  known->second = std::min(known->second, seconds);
+  const MeasuredInstruction found = describe(program, instruction);
+  share
+      .instructions[{found.kind, found.operators, found.form, found.flops,
+                     found.bytes}]
+      .push_back(seconds);
 }
 
 Status Calibration::addRun(const plan::Manifest &manifest,
@@ -196,13 +206,13 @@ Status Calibration::addRun(const plan::Manifest &manifest,
   double seconds = 0;
   const std::vector<bool> isQuiet = findQuiet(steps, seconds);
   const QuietTimes times = findTimes(spans, isQuiet);
-  for (const auto &[key, mean] : times.instructions) {
+  for (const auto &[key, seen] : times.instructions) {
     const auto &[rank, name, index] = key;
     const plan::Program *program =
         findProgram(manifest.roles(mesh.role(rank)), name);
     if (program && index < program->instructions_size())
       addInstruction(share, *program, program->instructions(index),
-                     mean.value());
+                     medianOf(seen));
   }
   const std::string text = manifest.SerializeAsString();
   auto same = std::find_if(runs.begin(), runs.end(), [&](const Run &run) {
@@ -234,26 +244,22 @@ Status Calibration::addLinks(const std::string &text) {
   for (const nlohmann::json &each : json["links"]) {
     const std::string kind = each["kind"];
     const double bytes = each["bytes"], seconds = each["seconds"];
-    Link link{1, bytes, seconds};
-    for (auto [name, one] : {std::pair("all_reduce", plan::ALL_REDUCE),
-                             std::pair("all_gather", plan::ALL_GATHER),
-                             std::pair("reduce_scatter", plan::REDUCE_SCATTER)})
-      if (kind == name) {
-        const CollectiveCost cost =
-            costOf({one, plan::AUTO, linkedRanks, int64_t(bytes), 1});
-        link.rounds = cost.steps;
-        link.bytes = double(cost.sentBytes);
-      }
-    links.push_back(link);
+    const auto *known =
+        std::find_if(std::begin(kCollectives), std::end(kCollectives),
+                     [&](const auto &name) { return kind == name.first; });
+    if (known != std::end(kCollectives))
+      collectives.push_back({known->second, linkedRanks, bytes, seconds});
+    else
+      messages.push_back({bytes, seconds});
   }
   return Status();
 }
 
-/// Least squares of the relative errors of rounds * latency + bytes / rate.
+/// Least squares of the relative errors of latency + bytes / rate.
 void Calibration::fitLinks() {
   double aa = 0, ab = 0, bb = 0, a = 0, b = 0;
-  for (const Link &link : links) {
-    const double x = link.rounds / link.seconds, y = link.bytes / link.seconds;
+  for (const Message &message : messages) {
+    const double x = 1 / message.seconds, y = message.bytes / message.seconds;
     aa += x * x, ab += x * y, bb += y * y, a += x, b += y;
   }
   const double determinant = aa * bb - ab * ab;
@@ -311,6 +317,18 @@ const char *nameOf(plan::DataType type) {
 
 } // namespace
 
+nlohmann::json Calibration::printCollectives() const {
+  nlohmann::json list = nlohmann::json::array();
+  for (const MeasuredCollective &each : collectives)
+    for (auto [name, kind] : kCollectives)
+      if (each.kind == kind)
+        list.push_back({{"kind", name},
+                        {"ranks", each.ranks},
+                        {"bytes", each.bytes},
+                        {"seconds", rounded(each.seconds)}});
+  return list;
+}
+
 std::string Calibration::print(double computeWhileSending) const {
   nlohmann::json cluster = {{"name", "here"}, {"sources", machine.sources}};
   nlohmann::json list = nlohmann::json::array();
@@ -321,7 +339,10 @@ std::string Calibration::print(double computeWhileSending) const {
                    measured = nlohmann::json::array();
     for (const auto &[product, found] : share.products) {
       const auto &[m, n, k, batch, isATurned, isBTurned, type] = product;
-      const double rate = std::max(1.0, found.first / found.second);
+      const double flops =
+          2 * double(m) * double(n) * double(k) * double(batch);
+      const double rate =
+          std::max(1.0, flops / quantileOf(found, kUndisturbed));
       flopsRate = std::max(flopsRate, rate);
       nlohmann::json row = {{"m", m}, {"n", n}, {"k", k}, {"batch", batch}};
       row["dtype"] = nameOf(type);
@@ -331,8 +352,9 @@ std::string Calibration::print(double computeWhileSending) const {
       row["flops_per_s"] = rounded(rate);
       products.push_back(row);
     }
-    for (const auto &[what, seconds] : share.instructions) {
-      const auto &[kind, operators, flops, bytes] = what;
+    for (const auto &[what, found] : share.instructions) {
+      const auto &[kind, operators, form, flops, bytes] = what;
+      const double seconds = quantileOf(found, kUndisturbed);
       // Small ones come out of caches.
       if (bytes >= 1 << 20)
         bytesRate = std::max(bytesRate, bytes / seconds);
@@ -342,6 +364,7 @@ std::string Calibration::print(double computeWhileSending) const {
                           {"operators", operators},
                           {"flops", flops},
                           {"bytes", bytes},
+                          {"form", form},
                           {"seconds", rounded(seconds)}});
     }
     nlohmann::json device = {
@@ -372,7 +395,8 @@ std::string Calibration::print(double computeWhileSending) const {
     cluster["host"] = {{"bytes_per_s", rounded(hostRate)}};
   cluster["collectives"] = {
       {"algorithms", {"ring"}},
-      {"compute_while_sending", rounded(computeWhileSending)}};
+      {"compute_while_sending", rounded(computeWhileSending)},
+      {"measured", printCollectives()}};
   return cluster.dump(1) + "\n";
 }
 

@@ -10,6 +10,7 @@
 #include "runtime/Simulate/Cluster.h"
 
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -27,9 +28,9 @@ public:
   explicit Calibration(Machine machine) : machine(std::move(machine)) {}
 
   /// A run's trace, as `zc run --trace` writes it, without its first steps. The
-  /// quickest quarter of the steps counts, and, in several runs of as many
-  /// ranks, the quickest of equal instructions, for other programs may have
-  /// disturbed the rest.
+  /// quickest quarter of the steps counts, in these the median of each
+  /// instruction, and, in several runs of as many ranks, the lower quartile of
+  /// equal instructions, for other programs may have disturbed the rest.
   Status addRun(const plan::Manifest &manifest, const std::string &trace);
 
   /// The output of `zc-run links`.
@@ -45,11 +46,13 @@ public:
 private:
   using Product = std::tuple<int64_t, int64_t, int64_t, int64_t, bool, bool,
                              plan::DataType>;
+  // Kind, operators, form, FLOPs, bytes.
+  using Alike = std::tuple<std::string, std::string, std::vector<int64_t>,
+                           double, double>;
   /// Measurements of runs with one number of ranks.
   struct Share {
-    std::map<std::tuple<std::string, std::string, double, double>, double>
-        instructions; // kind, operators, FLOPs, bytes: s
-    std::map<Product, std::pair<double, double>> products; // FLOPs, seconds
+    std::map<Alike, std::vector<double>> instructions; // s
+    std::map<Product, std::vector<double>> products;   // s
     std::vector<double> launch, call, step; // the host's seconds, by runs
   };
   struct Run {
@@ -58,8 +61,8 @@ private:
     double seconds; // of a step
     double simulated = 0;
   };
-  struct Link {
-    double rounds, bytes, seconds; // of messages one after another, that it has
+  struct Message {
+    double bytes, seconds;
   };
 
   static void addInstruction(Share &share, const plan::Program &program,
@@ -67,12 +70,14 @@ private:
                              double seconds);
   void fitLinks();
   Result<double> fitComputeWhileSending();
+  nlohmann::json printCollectives() const;
   std::string print(double computeWhileSending) const;
 
   const Machine machine;
   std::map<int64_t, Share> shares; // by ranks
   std::vector<Run> runs;
-  std::vector<Link> links;
+  std::vector<Message> messages;
+  std::vector<MeasuredCollective> collectives;
   int64_t linkedRanks = 1;
   double latencySeconds = 0, secondsPerByte = 0;
 };

@@ -23,7 +23,8 @@ StateOp getCoordinateState(ModuleOp module, StringAttr axis) {
   auto type = RankedTensorType::get({}, builder.getI64Type());
   fields.addAttribute("sym_name", builder.getStringAttr(name));
   fields.addAttribute("type", TypeAttr::get(type));
-  fields.addAttribute("kind", builder.getStringAttr(kScalar));
+  fields.addAttribute("kind",
+                      builder.getStringAttr(stringifyStateKind(kScalar)));
   fields.addAttribute(kCoordinateAttr, axis);
   return cast<StateOp>(builder.create(fields));
 }

@@ -13,10 +13,19 @@ SmallVector<zc::train::StateOp> zc::dist::getUnitMembers(ModuleOp module,
   SmallVector<train::StateOp> members;
   if (auto nested = module.lookupSymbol<ModuleOp>(kUnitModule))
     for (auto member : nested.getOps<train::StateOp>())
-      if (member->getAttrOfType<FlatSymbolRefAttr>(kUnitAttr).getValue() ==
-          unit)
+      if (member.getUnit() == unit)
         members.push_back(member);
   return members;
+}
+
+std::optional<zc::Traffic> zc::dist::getTraffic(Operation *op) {
+  auto traffic = op->getAttrOfType<StringAttr>(kTrafficAttr);
+  return traffic ? symbolizeTraffic(traffic.getValue()) : std::nullopt;
+}
+
+void zc::dist::setTraffic(Operation *op, Traffic traffic) {
+  op->setAttr(kTrafficAttr,
+              StringAttr::get(op->getContext(), stringifyTraffic(traffic)));
 }
 
 ArrayRef<int64_t> zc::dist::getBlocks(Operation *state, int64_t dim) {

@@ -41,24 +41,24 @@ inline constexpr llvm::StringLiteral kResultsAttr = "dist.results";
 inline constexpr llvm::StringLiteral kTrafficAttr = "dist.traffic";
 inline constexpr llvm::StringLiteral kCoordinateAttr = "dist.coordinate";
 
-/// Marks an optimizer state that every rank of a mesh keeps for itself, in
-/// rows; other meshes cannot use it.
-inline constexpr llvm::StringLiteral kPerRankAttr = "dist.per_rank";
 inline constexpr llvm::StringLiteral kMomentsAttr = "dist.moments";
 /// Sets two gathers of one value apart: "forward", "backward".
 inline constexpr llvm::StringLiteral kPassAttr = "dist.pass";
-inline constexpr llvm::StringLiteral kUnitAttr = "dist.unit";
-inline constexpr llvm::StringLiteral kUnitOffsetAttr = "dist.unit_offset";
 
 /// The nested module of states that lie in units.
 inline constexpr llvm::StringLiteral kUnitModule = "units";
 
 // Kinds of traffic: the data that a collective sends.
-inline constexpr llvm::StringLiteral kGradients = "gradients";
-inline constexpr llvm::StringLiteral kParameters = "parameters";
-inline constexpr llvm::StringLiteral kActivations = "activations";
-inline constexpr llvm::StringLiteral kStatistics = "statistics";
-inline constexpr llvm::StringLiteral kScalars = "scalars";
+inline constexpr Traffic kGradients = Traffic::Gradients;
+inline constexpr Traffic kParameters = Traffic::Parameters;
+inline constexpr Traffic kActivations = Traffic::Activations;
+inline constexpr Traffic kStatistics = Traffic::Statistics;
+inline constexpr Traffic kScalars = Traffic::Scalars;
+
+/// The traffic of a reduction of an op's results, by the op's mark; none: it
+/// has no mark.
+std::optional<Traffic> getTraffic(mlir::Operation *op);
+void setTraffic(mlir::Operation *op, Traffic traffic);
 
 /// The mesh of the module that `op` is or is in; null: one rank.
 MeshAttr getMesh(mlir::Operation *op);

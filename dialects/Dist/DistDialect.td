@@ -30,10 +30,11 @@ def Dist_Dialect : Dialect {
     | `dist.operands`, `dist.results` | op | shardings that the op works with |
     | `dist.traffic = "statistics"` | op | what a reduction of its results carries |
     | `dist.moments = #dist.sharding<dp>` | parameter | how its optimizer states are divided |
-    | `dist.per_rank` | optimizer `train.state` | every rank keeps it for itself: of no meaning to another mesh |
-    | `dist.unit = @unit.0`, `dist.unit_offset = 128` | `train.state` in `@units` | the vector it lies in, and where |
     | `dist.coordinate = "dp"` | `train.state` | holds the rank's coordinate on an axis |
   }];
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
   let useDefaultAttributePrinterParser = 1;
   let extraClassDeclaration = "void registerAttrs();";
   let dependentDialects = ["::zc::train::TrainDialect"];

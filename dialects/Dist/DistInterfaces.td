@@ -13,10 +13,10 @@ def Dist_CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
   let methods = [
     InterfaceMethod<"The axes' names; the group's ranks are numbered row-major.",
       "::mlir::ArrayAttr", "getAxes">,
-    InterfaceMethod<"The kind of data sent, gradients, ...; empty if none is.",
-      "::llvm::StringRef", "getWhatIsSent", (ins), [{}], [{
+    InterfaceMethod<"The kind of data sent, gradients, ...; none if none is.",
+      "std::optional<::zc::Traffic>", "getWhatIsSent", (ins), [{}], [{
       auto traffic = $_op->template getAttrOfType<::mlir::StringAttr>("traffic");
-      return traffic ? traffic.getValue() : ::llvm::StringRef();
+      return traffic ? ::zc::symbolizeTraffic(traffic.getValue()) : std::nullopt;
     }]>,
     InterfaceMethod<"The number in its group of the rank that is its root.",
       "int64_t", "getRootNumber", (ins), [{}], [{

@@ -15,18 +15,6 @@ using namespace zc::dist;
 // Verifiers
 //===----------------------------------------------------------------------===//
 
-static LogicalResult verifyTraffic(Operation *op, StringRef traffic) {
-  if (llvm::is_contained({StringRef(kGradients), StringRef(kParameters),
-                          StringRef(kActivations), StringRef(kStatistics),
-                          StringRef(kScalars)},
-                         traffic))
-    return success();
-  return op->emitOpError()
-         << "sends '" << traffic
-         << "'; expected gradients, parameters, activations, statistics or "
-            "scalars";
-}
-
 static LogicalResult verifyAxes(Operation *op, ArrayAttr axes) {
   MeshAttr mesh = getMesh(op);
   if (axes.empty())
@@ -85,33 +73,28 @@ template <typename Op> static LogicalResult verifyHolders(Op op) {
 
 LogicalResult AllReduceOp::verify() {
   return failure(failed(verifyAxes(*this, getAxes())) ||
-                 failed(verifyTraffic(*this, getTraffic())) ||
                  failed(verifyHolders(*this)));
 }
 
 LogicalResult RoleSumOp::verify() {
   return failure(failed(verifyAxes(*this, getAxes())) ||
-                 failed(verifyTraffic(*this, getTraffic())) ||
                  failed(verifyHolders(*this)));
 }
 
 LogicalResult AllGatherOp::verify() {
   return failure(failed(verifyAxes(*this, getAxes())) ||
-                 failed(verifyTraffic(*this, getTraffic())) ||
                  failed(verifyDim(*this, getDim())) ||
                  failed(verifySizes(*this, getDim(), /*grows=*/true)));
 }
 
 LogicalResult ReduceScatterOp::verify() {
   return failure(failed(verifyAxes(*this, getAxes())) ||
-                 failed(verifyTraffic(*this, getTraffic())) ||
                  failed(verifyDim(*this, getDim())) ||
                  failed(verifySizes(*this, getDim(), /*grows=*/false)));
 }
 
 LogicalResult AllToAllOp::verify() {
   return failure(failed(verifyAxes(*this, getAxes())) ||
-                 failed(verifyTraffic(*this, getTraffic())) ||
                  failed(verifyDim(*this, getFrom())) ||
                  failed(verifyDim(*this, getTo())));
 }
@@ -141,14 +124,8 @@ LogicalResult TermsOp::verify() {
   return error;
 }
 
-/// Checks that every op on parts needs.
-template <typename Op> static LogicalResult verifyParts(Op op) {
-  return failure(failed(verifyAxes(op, op.getAxes())) ||
-                 failed(verifyTraffic(op, op.getTraffic())));
-}
-
 template <typename Op> static LogicalResult verifyRooted(Op op) {
-  if (failed(verifyParts(op)))
+  if (failed(verifyAxes(op, op.getAxes())))
     return failure();
   MeshAttr mesh = getMesh(op);
   int64_t root = op.getRootNumber(), ranks = getGroupSize(mesh, op.getAxes());
@@ -198,7 +175,7 @@ LogicalResult ScatterOp::verify() {
 }
 
 LogicalResult SendReceiveOp::verify() {
-  if (failed(verifyParts(*this)))
+  if (failed(verifyAxes(*this, getAxes())))
     return failure();
   MeshAttr mesh = getMesh(*this);
   if (mesh && getDistance() % getGroupSize(mesh, getAxes()) == 0)

@@ -4,6 +4,8 @@
 
 include "dialects/Dist/DistAttrs.td"
 include "dialects/Dist/DistInterfaces.td"
+include "dialects/Interfaces/NamedEnum.td"
+include "dialects/Interfaces/Traffic.td"
 include "dialects/Train/TrainDialect.td"
 
 // Semantics are NCCL's. With whole tensors' types operand and result have one
@@ -36,7 +38,7 @@ class Dist_RootedOp<string mnemonic, list<string> overrides = [],
                     list<Trait> traits = []>
     : Dist_PartsOp<mnemonic, overrides, traits> {
   let arguments = (ins Train_Tensor:$input, StrArrayAttr:$axes, I64Attr:$root,
-                       StrAttr:$traffic);
+                       NamedEnumAttr<Traffic>:$traffic);
 }
 
 def Dist_AllReduceOp : Dist_CollectiveOp<"all_reduce", ["mayWorkInPlace"],
@@ -46,20 +48,20 @@ def Dist_AllReduceOp : Dist_CollectiveOp<"all_reduce", ["mayWorkInPlace"],
     `holders`, if given, are the coordinates along the one axis that take part.
   }];
   let arguments = (ins Train_Tensor:$input, StrArrayAttr:$axes,
-                       StrAttr:$traffic,
+                       NamedEnumAttr<Traffic>:$traffic,
                        OptionalAttr<DenseI64ArrayAttr>:$holders);
 }
 
 def Dist_AllGatherOp : Dist_CollectiveOp<"all_gather"> {
   let summary = "divided to whole: the group's parts one after another along `dim`";
   let arguments = (ins Train_Tensor:$input, StrArrayAttr:$axes, I64Attr:$dim,
-                       StrAttr:$traffic);
+                       NamedEnumAttr<Traffic>:$traffic);
 }
 
 def Dist_ReduceScatterOp : Dist_CollectiveOp<"reduce_scatter"> {
   let summary = "unreduced to divided: a rank's part along `dim` of the sum";
   let arguments = (ins Train_Tensor:$input, StrArrayAttr:$axes, I64Attr:$dim,
-                       StrAttr:$traffic);
+                       NamedEnumAttr<Traffic>:$traffic);
 }
 
 def Dist_AllToAllOp : Dist_CollectiveOp<"all_to_all"> {
@@ -69,7 +71,7 @@ def Dist_AllToAllOp : Dist_CollectiveOp<"all_to_all"> {
     along dim 0 goes to rank i; parts come in rank order.
   }];
   let arguments = (ins Train_Tensor:$input, StrArrayAttr:$axes, I64Attr:$from,
-                       I64Attr:$to, StrAttr:$traffic);
+                       I64Attr:$to, NamedEnumAttr<Traffic>:$traffic);
 }
 
 def Dist_SliceOp : Dist_CollectiveOp<"slice"> {
@@ -100,7 +102,7 @@ def Dist_RoleSumOp : Dist_CollectiveOp<"role_sum", ["getOperandSharding"],
     take part.
   }];
   let arguments = (ins Train_Tensor:$input, StrArrayAttr:$axes,
-                       StrAttr:$traffic,
+                       NamedEnumAttr<Traffic>:$traffic,
                        OptionalAttr<DenseI64ArrayAttr>:$holders);
 }
 
@@ -131,7 +133,7 @@ def Dist_SendReceiveOp : Dist_PartsOp<"send_receive", [],
     A send and a receive in one op, as all ranks run one program.
   }];
   let arguments = (ins Train_Tensor:$input, StrArrayAttr:$axes, I64Attr:$shift,
-                       StrAttr:$traffic);
+                       NamedEnumAttr<Traffic>:$traffic);
 }
 
 def Dist_ReshardOp : Op<Dist_Dialect, "reshard", [Pure,

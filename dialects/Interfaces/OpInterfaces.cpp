@@ -4,3 +4,4 @@
 using namespace mlir;
 
 #include "dialects/Interfaces/OpInterfaces.cpp.inc"
+#include "dialects/Interfaces/Traffic.cpp.inc"

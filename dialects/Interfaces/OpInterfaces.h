@@ -8,5 +8,6 @@
 #include "mlir/IR/OpDefinition.h"
 
 #include "dialects/Interfaces/OpInterfaces.h.inc"
+#include "dialects/Interfaces/Traffic.h.inc"
 
 #endif // ZC_DIALECTS_INTERFACES_OPINTERFACES_H

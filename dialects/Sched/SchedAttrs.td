@@ -19,22 +19,43 @@ def Sched_LinkAttr : AttrDef<Sched_Dialect, "Link"> {
   let genVerifyDecl = 1;
 }
 
+def Sched_RateAttr : AttrDef<Sched_Dialect, "Rate"> {
+  let mnemonic = "rate";
+  let summary = "how fast a described machine does one class of work";
+  let description = [{
+    `flops` per second of a class of work on factors of a type. Classes and types
+    are called what cluster files call them: `matmul`, `convolution`, `attention`,
+    `attention_backward`, and `kernel`, which is generated code; `f32`, `f64`,
+    `f16`, `bf16`, `f8`.
+  }];
+  let parameters = (ins StringRefParameter<"class of work">:$work,
+                        StringRefParameter<"of the factors">:$type,
+                        "::mlir::FloatAttr":$flops);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
 def Sched_MachineAttr : AttrDef<Sched_Dialect, "Machine"> {
   let mnemonic = "machine";
-  let summary = "the rates of a machine that is described, not at hand";
+  let summary = "the rates of a described machine";
   let description = [{
-    Per second: `flops` of products, `bytes` of memory, `copy` bytes to and from
-    the second memory. `launch`: seconds of each kernel besides. `links` are
+    A cluster file's machine, as one rank has it. `rates` are `#sched.rate`; a type
+    that a class does not list is as fast as its `f32`, and a class that is not
+    listed as `kernel`, which is. Bytes per second: `bytes` of memory, `copy` to and
+    from the second memory, `host` of a host's own memory. `copy_seconds` is the
+    latency of such a copy, `launch` what each kernel takes besides. `links` are
     `#sched.link`, innermost first, each of a multiple of the ranks of the one
     before. `ways` are the algorithms that collectives may take, as cluster files
     name them. `axes` are the mesh's, from the outermost machines inwards, with
-    their `sizes`; none: there is one rank.
+    their `sizes`; none: ranks stand side by side, along whatever axes.
   }];
   let parameters = (ins
       StringRefParameter<"of the cluster file">:$name,
-      "::mlir::FloatAttr":$flops,
+      "::mlir::ArrayAttr":$rates,                            // of RateAttr
       "::mlir::FloatAttr":$bytes,
       "::mlir::FloatAttr":$copy,
+      "::mlir::FloatAttr":$copy_seconds,
+      "::mlir::FloatAttr":$host,
       "::mlir::FloatAttr":$launch,
       "::mlir::ArrayAttr":$links,                            // of LinkAttr
       "::mlir::ArrayAttr":$ways,                             // of StringAttr
@@ -54,8 +75,9 @@ def Sched_TargetAttr : AttrDef<Sched_Dialect, "Target"> {
     `device`: "cpu" or "cuda". `threads`: the most that a kernel may use, which
     workspaces are planned for. `features`: of all instruction sets that code is
     made for, as LLVM spells them. `libraries`: which library calls may be used,
-    as `--libraries` has it. `machine`: rates and links of a described machine;
-    without it the device's own are taken.
+    as `--libraries` has it. `machine`: rates and links of the machine that
+    `--cluster` names; without it those of the file of such devices' usual machine
+    (tools/clusters/usual-cpu.json). Its axes are the mesh's.
 
     ```mlir
     module attributes {sched.target = #sched.target<device = "cpu", threads = 2,

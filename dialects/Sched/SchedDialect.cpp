@@ -7,6 +7,7 @@
 using namespace mlir;
 using namespace zc::sched;
 
+#include "dialects/Sched/MemoryClass.cpp.inc"
 #include "dialects/Sched/SchedDialect.cpp.inc"
 
 #include "dialects/Sched/SchedInterfaces.cpp.inc"
@@ -125,7 +126,7 @@ bool isOffloadedAlloc(Operation *root) {
   return alloc && alloc.getMemoryClass() == kOffloaded;
 }
 
-StringRef getMemoryClass(Value buffer) {
+MemoryClass getMemoryClass(Value buffer) {
   while (auto view = buffer.getDefiningOp<ViewOp>()) {
     if (view.getMemoryClass())
       return *view.getMemoryClass();

@@ -19,6 +19,7 @@ bool isBufferType(mlir::Type type);
 
 } // namespace zc::sched
 
+#include "dialects/Sched/MemoryClass.h.inc"
 #include "dialects/Sched/SchedDialect.h.inc"
 
 #include "dialects/Sched/SchedInterfaces.h.inc"
@@ -29,7 +30,6 @@ bool isBufferType(mlir::Type type);
 namespace zc::sched {
 
 // Names of the discardable attributes (SchedDialect.td).
-inline constexpr llvm::StringLiteral kOffsetAttr = "sched.offset";
 inline constexpr llvm::StringLiteral kPersistentBytesAttr =
     "sched.persistent_bytes";
 inline constexpr llvm::StringLiteral kOffloadedBytesAttr =
@@ -37,25 +37,21 @@ inline constexpr llvm::StringLiteral kOffloadedBytesAttr =
 /// On a module: the bytes of a slot of each ring of `train.state`s of kind
 /// flight ({name = bytes}).
 inline constexpr llvm::StringLiteral kRingsAttr = "sched.rings";
-/// On a `train.state`: it lies in the second memory space.
-inline constexpr llvm::StringLiteral kOffloadedAttr = "sched.offloaded";
-/// On an offloaded `train.state`: the host computes its new value.
-inline constexpr llvm::StringLiteral kHostUpdateAttr = "sched.host_update";
 /// On a `sched.alloc`: --zc-offload keeps its value in the second memory space
 /// while nothing uses it.
 inline constexpr llvm::StringLiteral kOffloadAttr = "sched.offload";
 
 // Memory classes of the transient region.
-inline constexpr llvm::StringLiteral kActivations = "activations";
-inline constexpr llvm::StringLiteral kGradients = "gradients";
-inline constexpr llvm::StringLiteral kCommunication = "communication";
-inline constexpr llvm::StringLiteral kWorkspace = "workspace";
+inline constexpr MemoryClass kActivations = MemoryClass::Activations;
+inline constexpr MemoryClass kGradients = MemoryClass::Gradients;
+inline constexpr MemoryClass kCommunication = MemoryClass::Communication;
+inline constexpr MemoryClass kWorkspace = MemoryClass::Workspace;
 /// Marks a buffer in the second memory space.
-inline constexpr llvm::StringLiteral kOffloaded = "offloaded";
+inline constexpr MemoryClass kOffloaded = MemoryClass::Offloaded;
 
 // Kinds of output.
-inline constexpr llvm::StringLiteral kOutput = "output";
-inline constexpr llvm::StringLiteral kMetric = "metric";
+inline constexpr OutputKind kOutput = OutputKind::Output;
+inline constexpr OutputKind kMetric = OutputKind::Metric;
 
 /// Alignment of every offset in both regions.
 inline constexpr int64_t kAlignment = 64;
@@ -117,7 +113,7 @@ bool isOffloadedAlloc(mlir::Operation *root);
 
 /// The memory class of a buffer that is no state: its own, or that of what it
 /// views.
-llvm::StringRef getMemoryClass(mlir::Value buffer);
+MemoryClass getMemoryClass(mlir::Value buffer);
 
 } // namespace zc::sched
 

@@ -19,16 +19,17 @@ def Sched_Dialect : Dialect {
     most once: an instruction that works in place reads one buffer and writes
     another view of the same root, and from then on only the new one may be read.
 
-    Allocation adds discardable attributes: `sched.offset` (i64) to every
-    `train.state`, `sched.persistent_bytes` and `sched.offloaded_bytes` (i64) to
-    the module. The offset of a state of kind flight is in a slot of its ring, and
-    `sched.rings` on the module has the bytes of each ring's slots. A `train.state` with `sched.offloaded` lies in the second memory
-    space (host memory beside a GPU, a file beside a CPU), which only copies
-    reach, and kernels of the host. One that has `sched.host_update`, too, is
-    updated there.
+    Allocation gives every `train.state` its `offset`, and the module discardable
+    attributes: `sched.persistent_bytes` and `sched.offloaded_bytes` (i64). The
+    offset of a state of kind flight is in a slot of its ring, and `sched.rings`
+    on the module has the bytes of each ring's slots. A `train.state` that is
+    `offloaded` lies in the second memory space (host memory beside a GPU, a file
+    beside a CPU), which only copies reach, and kernels of the host. One that has
+    `host_update`, too, is updated there.
 
     `sched.target` on a module says what runs it (`#sched.target`).
   }];
+  let hasOperationAttrVerify = 1;
   let useDefaultAttributePrinterParser = 1;
   let extraClassDeclaration = [{ void registerAttributes(); }];
   let dependentDialects = ["::zc::train::TrainDialect",

@@ -90,7 +90,10 @@ LogicalResult ProgramOp::verify() {
         return input.emitOpError() << "'" << input.getName() << "' comes twice";
     } else if (auto output = dyn_cast<OutputOp>(op)) {
       // A metric may be named like an output of the model.
-      if (!outputs.insert((output.getKind() + " " + output.getName()).str())
+      if (!outputs
+               .insert((stringifyOutputKind(output.getKind()) + " " +
+                        output.getName())
+                           .str())
                .second)
         return output.emitOpError()
                << "'" << output.getName() << "' comes twice";
@@ -151,22 +154,6 @@ LogicalResult InputOp::verify() {
   return success();
 }
 
-static LogicalResult verifyMemoryClass(Operation *op, StringRef memoryClass) {
-  if (llvm::is_contained({StringRef(kActivations), StringRef(kGradients),
-                          StringRef(kCommunication), StringRef(kWorkspace),
-                          StringRef(kOffloaded)},
-                         memoryClass))
-    return success();
-  return op->emitOpError() << "has the memory class '" << memoryClass
-                           << "'; expected activations, gradients, "
-                              "communication, workspace or offloaded";
-}
-
-LogicalResult AllocOp::verify() {
-  // alloc C1
-  return verifyMemoryClass(*this, getMemoryClass());
-}
-
 static bool haveSameElements(Value a, Value b) {
   auto first = cast<MemRefType>(a.getType());
   auto second = cast<MemRefType>(b.getType());
@@ -184,10 +171,6 @@ LogicalResult ViewOp::verify() {
     return emitOpError() << "views " << whole << ", from element " << offset
                          << " on, as " << part;
   // view C2
-  if (getMemoryClass())
-    if (failed(verifyMemoryClass(*this, *getMemoryClass())))
-      return failure();
-  // view C3
   if (sched::getOffset(getBuffer()) % kAlignment != 0)
     return emitOpError() << "begins at byte " << sched::getOffset(getBuffer())
                          << " of its root, which is no multiple of "
@@ -197,10 +180,6 @@ LogicalResult ViewOp::verify() {
 
 LogicalResult OutputOp::verify() {
   // output C1
-  if (getKind() != kOutput && getKind() != kMetric)
-    return emitOpError() << "is of kind '" << getKind()
-                         << "'; expected output or metric";
-  // output C2
   return verifyBatchDim(*this, getBatchDim(), getBuffer());
 }
 
@@ -273,9 +252,9 @@ static LogicalResult verifyPlaces(LaunchOp launch,
     auto use = dyn_cast<sched::StateOp>(root);
     if (!use)
       return isOffloadedAlloc(root);
-    Operation *state =
-        symbols.lookupNearestSymbolFrom(launch, use.getStateAttr());
-    return state && state->hasAttr(kOffloadedAttr);
+    auto state = symbols.lookupNearestSymbolFrom<train::StateOp>(
+        launch, use.getStateAttr());
+    return state && state.getOffloaded();
   };
   for (auto [index, operand] : llvm::enumerate(launch->getOperands()))
     if (!isThere(operand))

@@ -2,6 +2,9 @@
 #ifndef ZC_DIALECTS_SCHED_SCHEDOPS_TD
 #define ZC_DIALECTS_SCHED_SCHEDOPS_TD
 
+include "dialects/Interfaces/NamedEnum.td"
+include "dialects/Interfaces/Traffic.td"
+include "dialects/Sched/MemoryClass.td"
 include "dialects/Sched/SchedDialect.td"
 include "dialects/Sched/SchedInterfaces.td"
 include "dialects/Train/TrainDialect.td"
@@ -128,14 +131,11 @@ def Sched_AllocOp : Sched_BufferOp<"alloc"> {
   let description = [{
     One of class offloaded lies in the second memory space instead, behind the
     states that are there.
-
-    - (C1) `memory_class` is activations, gradients, communication, workspace or
-      offloaded
   }];
-  let arguments = (ins StrAttr:$memory_class, OptionalAttr<I64Attr>:$offset);
+  let arguments = (ins NamedEnumAttr<Sched_MemoryClass>:$memory_class,
+                       OptionalAttr<I64Attr>:$offset);
   let results = (outs Sched_Buffer:$buffer);
   let assemblyFormat = "$memory_class attr-dict `:` type($buffer)";
-  let hasVerifier = 1;
 }
 
 def Sched_ViewOp : Sched_BufferOp<"view"> {
@@ -147,12 +147,11 @@ def Sched_ViewOp : Sched_BufferOp<"view"> {
 
     - (C1) both have elements of one type, and those of the view, from `offset`
       on, are in the source
-    - (C2) `memory_class` as on an allocation
-    - (C3) a part begins at a multiple of the alignment, and an instruction that
+    - (C2) a part begins at a multiple of the alignment, and an instruction that
       names it only reads (checked by the program)
   }];
   let arguments = (ins Sched_Buffer:$source,
-                       OptionalAttr<StrAttr>:$memory_class,
+                       OptionalAttr<NamedEnumAttr<Sched_MemoryClass>>:$memory_class,
                        DefaultValuedAttr<I64Attr, "0">:$offset);
   let results = (outs Sched_Buffer:$buffer);
   let assemblyFormat = "$source attr-dict `:` type($source) `to` type($buffer)";
@@ -162,10 +161,10 @@ def Sched_ViewOp : Sched_BufferOp<"view"> {
 def Sched_OutputOp : Sched_BufferOp<"output"> {
   let summary = "a buffer that the host reads after the program ran";
   let description = [{
-    - (C1) `kind` is output or metric
-    - (C2) `batch_dim` is a dim
+    - (C1) `batch_dim` is a dim
   }];
-  let arguments = (ins StrAttr:$name, Sched_Buffer:$buffer, StrAttr:$kind,
+  let arguments = (ins StrAttr:$name, Sched_Buffer:$buffer,
+                       NamedEnumAttr<Sched_OutputKind>:$kind,
                        OptionalAttr<I64Attr>:$batch_dim);
   let assemblyFormat = "$kind $name $buffer attr-dict `:` type($buffer)";
   let hasVerifier = 1;
@@ -253,7 +252,8 @@ def Sched_CollectiveOp : Sched_InstructionOp<"collective", [
       asks for; roots differ but for an all-reduce or a broadcast
     - (C2) the workspace is a 1-d buffer of bytes of its own
   }];
-  let arguments = !con((ins StrAttr:$kind, StrArrayAttr:$axes, StrAttr:$traffic,
+  let arguments = !con((ins StrAttr:$kind, StrArrayAttr:$axes,
+                            NamedEnumAttr<Traffic>:$traffic,
                             Sched_Buffer:$source, Sched_Buffer:$destination,
                             Optional<Sched_Buffer>:$workspace, UnitAttr:$async,
                             DefaultValuedAttr<I64Attr, "0">:$root,

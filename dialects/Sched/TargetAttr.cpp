@@ -24,10 +24,6 @@ static bool areStrings(ArrayAttr list) {
   return llvm::all_of(list, llvm::IsaPred<StringAttr>);
 }
 
-/// The names of the simulator (runtime/Simulate/Cluster.h); a test compares.
-static constexpr std::array<StringLiteral, 5> kWays = {
-    "ring", "tree", "doubling", "rabenseifner", "hierarchical"};
-
 LogicalResult LinkAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                int64_t ranks, FloatAttr seconds,
                                FloatAttr bytes) {
@@ -40,19 +36,38 @@ LogicalResult LinkAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-LogicalResult MachineAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                  StringRef name, FloatAttr flops,
-                                  FloatAttr bytes, FloatAttr copy,
-                                  FloatAttr launch, ArrayAttr links,
-                                  ArrayAttr ways, ArrayAttr axes,
-                                  DenseI64ArrayAttr sizes) {
-  for (FloatAttr rate : {flops, bytes, copy})
-    if (!(rate.getValueAsDouble() > 0))
-      return emitError() << "expected rates above 0 of machine '" << name
-                         << "', found " << rate;
-  if (!(launch.getValueAsDouble() >= 0))
-    return emitError() << "expected a launch of at least 0 seconds, found "
-                       << launch;
+/// The names of cluster files (runtime/Simulate/Cluster.h); a test compares.
+static constexpr std::array<StringLiteral, 5> kTypes = {"f32", "f64", "f16",
+                                                        "bf16", "f8"};
+static constexpr std::array<StringLiteral, 5> kWays = {
+    "ring", "tree", "doubling", "rabenseifner", "hierarchical"};
+
+LogicalResult RateAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                               StringRef work, StringRef type,
+                               FloatAttr flops) {
+  if (!llvm::is_contained(kTypes, type))
+    return emitError() << "expected a rate of type " << llvm::join(kTypes, ", ")
+                       << ", found '" << type << "'";
+  if (!(flops.getValueAsDouble() > 0))
+    return emitError() << "expected more than 0 FLOPs a second of '" << work
+                       << "', found " << flops;
+  return success();
+}
+
+static LogicalResult verifyRates(function_ref<InFlightDiagnostic()> emitError,
+                                 ArrayAttr rates) {
+  if (!llvm::all_of(rates, llvm::IsaPred<RateAttr>))
+    return emitError() << "expected a list of #sched.rate, found " << rates;
+  if (llvm::none_of(rates.getAsRange<RateAttr>(), [](RateAttr each) {
+        return each.getWork() == kKernelWork && each.getType() == "f32";
+      }))
+    return emitError() << "expected a rate of \"" << kKernelWork
+                       << "\" of f32 among " << rates;
+  return success();
+}
+
+static LogicalResult verifyLinks(function_ref<InFlightDiagnostic()> emitError,
+                                 StringRef name, ArrayAttr links) {
   if (links.empty() || !llvm::all_of(links, llvm::IsaPred<LinkAttr>))
     return emitError() << "expected links of machine '" << name << "', found "
                        << links;
@@ -63,15 +78,49 @@ LogicalResult MachineAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                          << " ranks, found " << link;
     below = link.getRanks();
   }
-  if (ways.empty() || !areStrings(ways) || (axes && !areStrings(axes)))
-    return emitError() << "expected ways, and axes, that are strings";
+  return success();
+}
+
+static LogicalResult verifyWays(function_ref<InFlightDiagnostic()> emitError,
+                                ArrayAttr ways) {
+  if (ways.empty() || !areStrings(ways))
+    return emitError() << "expected ways that are strings, found " << ways;
   for (StringRef way : ways.getAsValueRange<StringAttr>())
     if (!llvm::is_contained(kWays, way))
       return emitError() << "expected ways " << llvm::join(kWays, ", ")
                          << ", found '" << way << "'";
+  return success();
+}
+
+static LogicalResult verifyAxes(function_ref<InFlightDiagnostic()> emitError,
+                                ArrayAttr axes, DenseI64ArrayAttr sizes) {
+  if (axes && !areStrings(axes))
+    return emitError() << "expected axes that are strings, found " << axes;
   if ((axes ? axes.size() : 0) != (sizes ? size_t(sizes.size()) : 0))
     return emitError() << "expected a size for each axis, found " << sizes;
   return success();
+}
+
+LogicalResult MachineAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                  StringRef name, ArrayAttr rates,
+                                  FloatAttr bytes, FloatAttr copy,
+                                  FloatAttr copySeconds, FloatAttr host,
+                                  FloatAttr launch, ArrayAttr links,
+                                  ArrayAttr ways, ArrayAttr axes,
+                                  DenseI64ArrayAttr sizes) {
+  for (FloatAttr rate : {bytes, copy, host})
+    if (!(rate.getValueAsDouble() > 0))
+      return emitError() << "expected rates above 0 of machine '" << name
+                         << "', found " << rate;
+  for (FloatAttr seconds : {copySeconds, launch})
+    if (!(seconds.getValueAsDouble() >= 0))
+      return emitError() << "expected a launch and a copy of at least 0 "
+                            "seconds, found "
+                         << seconds;
+  return success(succeeded(verifyRates(emitError, rates)) &&
+                 succeeded(verifyLinks(emitError, name, links)) &&
+                 succeeded(verifyWays(emitError, ways)) &&
+                 succeeded(verifyAxes(emitError, axes, sizes)));
 }
 
 LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError,

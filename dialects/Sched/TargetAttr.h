@@ -17,6 +17,9 @@ inline constexpr llvm::StringLiteral kTargetAttr = "sched.target";
 inline constexpr llvm::StringLiteral kCpuDevice = "cpu";
 inline constexpr llvm::StringLiteral kCudaDevice = "cuda";
 
+/// The class of work of generated code (#sched.rate).
+inline constexpr llvm::StringLiteral kKernelWork = "kernel";
+
 } // namespace zc::sched
 
 #endif // ZC_DIALECTS_SCHED_TARGETATTR_H

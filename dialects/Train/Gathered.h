@@ -12,13 +12,11 @@
 namespace zc::train {
 
 /// The kind of the whole unit's state, which kGatherProgram writes.
-inline constexpr llvm::StringLiteral kGathered = "gathered";
+inline constexpr StateKind kGathered = StateKind::Gathered;
 
 /// Marks a module whose role's stages gather units into the same memory, so
 /// that they are gathered again whenever stages take turns (unit).
 inline constexpr llvm::StringLiteral kSharesUnitsAttr = "train.shares_units";
-/// On such a state there: which of the role's stages it is of (i64).
-inline constexpr llvm::StringLiteral kUnitStageAttr = "train.unit_stage";
 
 } // namespace zc::train
 

@@ -163,7 +163,7 @@ StringRef nameOf(BlockArgument argument) {
 }
 
 train::StateOp addState(ModuleOp module, StringRef name, Type type,
-                        StringRef kind, Location loc) {
+                        train::StateKind kind, Location loc) {
   OpBuilder builder(module.getContext());
   // From the end: behind the states are only programs.
   auto last =
@@ -176,7 +176,8 @@ train::StateOp addState(ModuleOp module, StringRef name, Type type,
   OperationState state(loc, train::StateOp::getOperationName());
   state.addAttribute("sym_name", builder.getStringAttr(name));
   state.addAttribute("type", TypeAttr::get(type));
-  state.addAttribute("kind", builder.getStringAttr(kind));
+  state.addAttribute("kind",
+                     builder.getStringAttr(train::stringifyStateKind(kind)));
   return cast<train::StateOp>(builder.create(state));
 }
 

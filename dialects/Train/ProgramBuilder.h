@@ -129,7 +129,7 @@ llvm::StringRef nameOf(mlir::BlockArgument argument);
 
 /// A new state at the end of the module's states.
 train::StateOp addState(mlir::ModuleOp module, llvm::StringRef name,
-                        mlir::Type type, llvm::StringRef kind,
+                        mlir::Type type, train::StateKind kind,
                         mlir::Location loc);
 
 /// The state that is a copy of `parameter`, or null.

@@ -2,6 +2,8 @@
 #ifndef ZC_DIALECTS_TRAIN_PROGRAMOPS_TD
 #define ZC_DIALECTS_TRAIN_PROGRAMOPS_TD
 
+include "dialects/Interfaces/NamedEnum.td"
+include "dialects/Train/StateKind.td"
 include "dialects/Train/TrainDialect.td"
 
 def Train_StateOp : Train_Op<"state", [Symbol]> {
@@ -20,13 +22,38 @@ def Train_StateOp : Train_Op<"state", [Symbol]> {
     A state of kind parameter is trained. `aliases` are further ONNX initializers
     that are this tensor (tied weights); `decay = false` exempts it from weight
     decay. An optimizer state names its `parameter` and its `slot`.
+
+    Memory: `offset` is where it lies in its region, or in a slot of its ring.
+    `offloaded`: it lies in the second memory, and comes for what uses it;
+    `host_update`: there the host computes its new values.
+
+    Divisions: `unit` is the vector in which this state lies, from element
+    `unit_offset` on. `per_rank`: every rank of a mesh keeps rows of its own;
+    other meshes cannot use it. `holders`: the roles of a pipeline that hold a
+    parameter, where several do. `unit_stage`: of a gathered unit, the stage that
+    it is of, where units of a role's stages take turns in one place.
+
+    Pipelines: a flight state lies in `ring`; it is what `messages` send or
+    receive ({id, peer, gradient, ...}). `delay`: how many steps older than the
+    newest the version is that forwards read. A state that stands for a version
+    of another, `version_of`, has no place of its own; it is `version_age` steps
+    older than the newest, or, at -1, the one that the step writes.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttr:$type, StrAttr:$kind,
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttr:$type,
+      NamedEnumAttr<Train_StateKind>:$kind,
       OptionalAttr<ElementsAttr>:$value, OptionalAttr<DictionaryAttr>:$source,
       OptionalAttr<StrArrayAttr>:$aliases,
       OptionalAttr<StrAttr>:$parameter, OptionalAttr<StrAttr>:$slot,
       OptionalAttr<DictionaryAttr>:$draw,
-      DefaultValuedAttr<BoolAttr, "true">:$decay);
+      DefaultValuedAttr<BoolAttr, "true">:$decay,
+      OptionalAttr<I64Attr>:$offset, UnitAttr:$offloaded, UnitAttr:$host_update,
+      OptionalAttr<FlatSymbolRefAttr>:$unit, OptionalAttr<I64Attr>:$unit_offset,
+      UnitAttr:$per_rank, OptionalAttr<DenseI64ArrayAttr>:$holders,
+      OptionalAttr<I64Attr>:$unit_stage,
+      OptionalAttr<StrAttr>:$ring, OptionalAttr<ArrayAttr>:$messages,
+      DefaultValuedAttr<I64Attr, "0">:$delay,
+      OptionalAttr<FlatSymbolRefAttr>:$version_of,
+      OptionalAttr<I64Attr>:$version_age);
   let assemblyFormat = "$sym_name $kind `:` $type attr-dict";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
@@ -51,11 +78,32 @@ def Train_FusedOp : Train_Op<"fused", [Pure, IsolatedFromAbove,
     says what the call computes. `shared_buffers` lists pairs (operand, result)
     that may use the same memory; a library works in place there. The discardable attribute `train.gradients`
     (array<i64>) lists the results that are gradients of parameters.
+
+    A call may compute several ops of the region: `joined` then says what follows
+    from no single one of them, by the kind of call: `{norm = {addend}}`. Its
+    operands and results are the region's.
+
+    `recomputed`: it computes values again, or decodes them, and not before the op
+    in front of it, for its results are wanted late. `offloaded` lists the results
+    that lie in the second memory while nothing uses them. A
+    collective that is `async` runs beside the ops that follow, until one reads its
+    result. The result of one that is `prefetched` is read long after its operand
+    is there, so that it begins as gathers of states do, a few ahead of its
+    reader.
   }];
   let arguments = (ins Variadic<Train_Tensor>:$inputs,
       OptionalAttr<StrAttr>:$library,
       DefaultValuedAttr<I64Attr, "0">:$workspace_bytes,
-      DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$shared_buffers);
+      DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$shared_buffers,
+      OptionalAttr<DictionaryAttr>:$joined, UnitAttr:$recomputed,
+      DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$offloaded,
+      UnitAttr:$async, UnitAttr:$prefetched);
+  let extraClassDeclaration = [{
+    /// The entry of `joined`; null: nothing of this kind is joined.
+    ::mlir::DictionaryAttr getJoined(::llvm::StringRef kind);
+    /// Sets that entry.
+    void join(::llvm::StringRef kind, ::mlir::DictionaryAttr what);
+  }];
   let results = (outs Variadic<Train_Tensor>:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "`(` $inputs `)` attr-dict `:` "

@@ -11,6 +11,7 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+#include "dialects/Train/StateKind.h.inc"
 #include "dialects/Train/TrainDialect.h.inc"
 
 #define GET_OP_CLASSES
@@ -55,11 +56,6 @@ inline constexpr llvm::StringLiteral kRoleAttr = "train.role";
 inline constexpr llvm::StringLiteral kMetricTypesAttr = "train.metric_types";
 /// On an op: its stage of the pipeline (i64).
 inline constexpr llvm::StringLiteral kStageAttr = "train.stage";
-/// On a parameter: the roles that hold it, where several do (array<i64>).
-inline constexpr llvm::StringLiteral kHoldersAttr = "train.holders";
-/// On a state of kind flight: the ring that it lies in, and its message.
-inline constexpr llvm::StringLiteral kRingAttr = "train.ring";
-inline constexpr llvm::StringLiteral kMessageAttr = "train.message";
 
 // Discardable attributes of ops that schedules and reports go by.
 /// The results are gradients of parameters.
@@ -83,17 +79,17 @@ inline constexpr llvm::StringLiteral kRunningSumAttr = "train.running_sum";
 inline constexpr llvm::StringLiteral kCollectiveLibrary = "zc.collective";
 
 // Kinds of state.
-inline constexpr llvm::StringLiteral kParameter = "parameter";
+inline constexpr StateKind kParameter = StateKind::Parameter;
 /// The 16-bit copy of a parameter.
-inline constexpr llvm::StringLiteral kCopy = "copy";
-inline constexpr llvm::StringLiteral kConstant = "constant";
-inline constexpr llvm::StringLiteral kStatistic = "statistic";
-inline constexpr llvm::StringLiteral kOptimizer = "optimizer";
-inline constexpr llvm::StringLiteral kScalar = "scalar";
-inline constexpr llvm::StringLiteral kAccumulator = "accumulator";
+inline constexpr StateKind kCopy = StateKind::Copy;
+inline constexpr StateKind kConstant = StateKind::Constant;
+inline constexpr StateKind kStatistic = StateKind::Statistic;
+inline constexpr StateKind kOptimizer = StateKind::Optimizer;
+inline constexpr StateKind kScalar = StateKind::Scalar;
+inline constexpr StateKind kAccumulator = StateKind::Accumulator;
 /// A tensor that a micro-batch keeps from one program to the next: one copy for
 /// each micro-batch in flight.
-inline constexpr llvm::StringLiteral kFlight = "flight";
+inline constexpr StateKind kFlight = StateKind::Flight;
 
 // Kinds of a state's `draw`, its random initial value.
 inline constexpr llvm::StringLiteral kDrawConstant = "constant";

@@ -17,16 +17,7 @@ namespace zc::train {
 /// that nothing is added up over roles behind a step's micro-batches.
 inline constexpr llvm::StringLiteral kNoFlushAttr = "train.no_flush";
 
-/// On a parameter, or the copy that forwards read: how many steps older than
-/// the newest their version is (i64). None: they read the newest.
-inline constexpr llvm::StringLiteral kDelayAttr = "train.delay";
-
-/// On a state that stands for a version of another (symbol), and how many steps
-/// older than the newest it is; -1: the one that the step writes (i64).
-inline constexpr llvm::StringLiteral kVersionOfAttr = "train.version_of";
-inline constexpr llvm::StringLiteral kVersionAgeAttr = "train.version_age";
-
-/// On a module: how many versions it keeps of states with kDelayAttr, and the
+/// On a module: how many versions it keeps of states with a delay, and the
 /// bytes of all of them together, of one version (i64).
 inline constexpr llvm::StringLiteral kVersionsAttr = "train.versions";
 inline constexpr llvm::StringLiteral kVersionBytesAttr = "sched.version_bytes";
@@ -36,12 +27,13 @@ inline int64_t getCount(mlir::Operation *op, llvm::StringRef attribute) {
   return count ? count.getInt() : 0;
 }
 
-/// 0 where forwards read the newest version.
-inline int64_t getDelay(StateOp state) { return getCount(state, kDelayAttr); }
+/// How many steps older than the newest the version is that forwards read of a
+/// parameter, or of its copy; 0: they read the newest.
+inline int64_t getDelay(StateOp state) { return int64_t(state.getDelay()); }
 
 /// Whether the state has no place of its own.
 inline bool isVersionOfOther(StateOp state) {
-  return state->hasAttr(kVersionOfAttr);
+  return state.getVersionOf().has_value();
 }
 
 } // namespace zc::train

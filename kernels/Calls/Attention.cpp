@@ -132,8 +132,11 @@ AttentionLaunch AttentionCall::launch(const LibraryCall &call,
 }
 
 CallWork AttentionCall::workOf(const LibraryCall &call) {
+  const AttentionSpec spec = specOf(call);
   return {isGradient(call) ? "attention_backward" : "attention",
-          call.inputs[0].type, std::nullopt};
+          spec.type,
+          std::nullopt,
+          {spec.queries, spec.keys, spec.width, spec.causal ? 2 : 1}};
 }
 
 uint64_t AttentionCall::cpuWorkspace(const AttentionSpec &spec, int threads) {

@@ -81,6 +81,9 @@ struct CallWork {
   std::string_view rate = {};          // one of kRates, or "matmul", or empty
   ElementType type = ElementType::F32; // of the factors
   std::optional<CallProduct> product;  // if the rate depends on its form
+  /// Of other calls the sizes that the rate depends on, but for how many equal
+  /// parts there are: an attention's queries, keys, width, and 2 if causal.
+  std::vector<int64_t> form = {};
 };
 
 /// Members that most rooms have alike.

@@ -6,6 +6,8 @@
 #include "kernels/Calls/Scratch.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <utility>
 
 namespace zc::kernels {
@@ -111,7 +113,16 @@ ConvolutionLaunch ConvolutionCall::launch(const LibraryCall &call,
 }
 
 CallWork ConvolutionCall::workOf(const LibraryCall &call) {
-  return {"convolution", call.inputs[0].type, std::nullopt};
+  const ConvolutionSpec spec = specOf(call);
+  auto pixelsOf = [](const StridedTensor &tensor) {
+    return std::accumulate(tensor.dims.begin() + 2, tensor.dims.end(),
+                           int64_t(1), std::multiplies<>());
+  };
+  return {"convolution",
+          call.inputs[0].type,
+          std::nullopt,
+          {spec.filter.dims[0], spec.filter.dims[1], pixelsOf(spec.filter),
+           pixelsOf(spec.source), pixelsOf(spec.destination)}};
 }
 
 //===----------------------------------------------------------------------===//

@@ -4,7 +4,7 @@
 // regions is known, and nothing is left to decide at run time.
 //
 //===----------------------------------------------------------------------===//
-#include "dialects/Train/Gathered.h"
+#include "dialects/Train/StateLookup.h"
 #include "dialects/Train/Versions.h"
 #include "passes/Allocation/LiveRanges.h"
 #include "passes/Allocation/Packing.h"
@@ -40,14 +40,12 @@ static void placeVersions(ModuleOp module, int64_t &end) {
   for (train::StateOp state : module.getOps<train::StateOp>()) {
     if (train::getDelay(state) == 0)
       continue;
-    state->setAttr(kOffsetAttr, builder.getI64IntegerAttr(end + bytes));
+    state.setOffset(end + bytes);
     bytes += alignUp(getByteSize(state.getTensorType()));
   }
   for (train::StateOp state : module.getOps<train::StateOp>())
-    if (auto of =
-            state->getAttrOfType<FlatSymbolRefAttr>(train::kVersionOfAttr))
-      state->setAttr(kOffsetAttr,
-                     module.lookupSymbol(of.getValue())->getAttr(kOffsetAttr));
+    if (train::StateOp of = train::findState(state, state.getVersionOfAttr()))
+      state.setOffsetAttr(of.getOffsetAttr());
   if (bytes == 0)
     return;
   module->setAttr(train::kVersionBytesAttr, builder.getI64IntegerAttr(bytes));
@@ -58,12 +56,11 @@ static void placeVersions(ModuleOp module, int64_t &end) {
 /// Where units of a role's stages take turns: of each stage they begin at
 /// `end`, which grows by the most that one needs.
 static void placeSharedUnits(ModuleOp module, int64_t &end) {
-  Builder builder(module.getContext());
   llvm::MapVector<Attribute, int64_t> ends; // by stage
   for (train::StateOp state : module.getOps<train::StateOp>())
-    if (Attribute stage = state->getAttr(train::kUnitStageAttr)) {
+    if (Attribute stage = state.getUnitStageAttr()) {
       int64_t &own = ends[stage];
-      state->setAttr(kOffsetAttr, builder.getI64IntegerAttr(end + own));
+      state.setOffset(end + own);
       own += alignUp(getByteSize(state.getTensorType()));
     }
   int64_t most = 0;
@@ -77,11 +74,10 @@ static StateBytes placeStates(ModuleOp module) {
   StateBytes ends;
   for (train::StateOp state : module.getOps<train::StateOp>()) {
     if (state.getKind() == train::kFlight || train::isVersionOfOther(state) ||
-        train::getDelay(state) > 0 || state->hasAttr(train::kUnitStageAttr))
+        train::getDelay(state) > 0 || state.getUnitStage())
       continue;
-    int64_t &end =
-        state->hasAttr(kOffloadedAttr) ? ends.offloaded : ends.persistent;
-    state->setAttr(kOffsetAttr, builder.getI64IntegerAttr(end));
+    int64_t &end = state.getOffloaded() ? ends.offloaded : ends.persistent;
+    state.setOffset(end);
     end += alignUp(getByteSize(state.getTensorType()));
   }
   placeSharedUnits(module, ends.persistent);
@@ -98,8 +94,8 @@ static void placeFlights(ModuleOp module) {
   for (train::StateOp state : module.getOps<train::StateOp>()) {
     if (state.getKind() != train::kFlight)
       continue;
-    int64_t &end = ends[state->getAttrOfType<StringAttr>(train::kRingAttr)];
-    state->setAttr(kOffsetAttr, builder.getI64IntegerAttr(end));
+    int64_t &end = ends[state.getRingAttr()];
+    state.setOffset(end);
     end += alignUp(getByteSize(state.getTensorType()));
   }
   SmallVector<NamedAttribute> rings;

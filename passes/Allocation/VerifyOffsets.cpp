@@ -5,7 +5,6 @@
 // offsets: a sweep over time with the live buffers sorted by address.
 //
 //===----------------------------------------------------------------------===//
-#include "dialects/Train/Gathered.h"
 #include "dialects/Train/StateLookup.h"
 #include "dialects/Train/Versions.h"
 #include "passes/Allocation/LiveRanges.h"
@@ -95,9 +94,8 @@ static int64_t getSlotBytes(ModuleOp module, StringRef ring) {
 
 /// The place of what the state is a version of.
 static Attribute getVersioned(train::StateOp state) {
-  Operation *of =
-      train::findState(state, state->getAttr(train::kVersionOfAttr));
-  return of ? of->getAttr(kOffsetAttr) : Attribute();
+  train::StateOp of = train::findState(state, state.getVersionOfAttr());
+  return of ? of.getOffsetAttr() : IntegerAttr();
 }
 
 static LogicalResult verifyStates(ModuleOp module) {
@@ -109,13 +107,10 @@ static LogicalResult verifyStates(ModuleOp module) {
   std::map<StringRef, LiveSet> rings;
   std::map<int64_t, LiveSet> units; // of stages that take turns
   for (train::StateOp state : module.getOps<train::StateOp>()) {
-    std::optional<int64_t> offset;
-    if (auto attribute = state->getAttrOfType<IntegerAttr>(kOffsetAttr))
-      offset = attribute.getInt();
+    const std::optional<int64_t> offset = state.getOffset();
     int64_t bytes = getByteSize(state.getTensorType());
     if (state.getKind() == train::kFlight) {
-      StringRef ring =
-          state->getAttrOfType<StringAttr>(train::kRingAttr).getValue();
+      StringRef ring = *state.getRing();
       if (failed(
               checkPlace(state, offset, bytes, getSlotBytes(module, ring))) ||
           failed(rings[ring].insert(state, *offset, bytes)))
@@ -123,17 +118,17 @@ static LogicalResult verifyStates(ModuleOp module) {
       continue;
     }
     if (train::isVersionOfOther(state)) {
-      if (state->getAttr(kOffsetAttr) != getVersioned(state))
+      if (state.getOffsetAttr() != getVersioned(state))
         return state.emitOpError("is not in the place of what it is a version "
                                  "of");
       continue;
     }
-    bool isOffloaded = state->hasAttr(kOffloadedAttr);
+    bool isOffloaded = state.getOffloaded();
     int64_t region = isOffloaded ? getOffloadedBytes(module) : size.getInt();
     if (failed(checkPlace(state, offset, bytes, region)))
       return failure();
-    auto stage = state->getAttrOfType<IntegerAttr>(train::kUnitStageAttr);
-    LiveSet &live = stage         ? units[stage.getInt()]
+    std::optional<int64_t> stage = state.getUnitStage();
+    LiveSet &live = stage         ? units[*stage]
                     : isOffloaded ? offloaded
                                   : persistent;
     if (bytes > 0 && failed(live.insert(state, *offset, bytes)))
@@ -177,11 +172,9 @@ static LogicalResult verifyBuffers(ProgramOp program) {
   LiveSet transient, offloaded;
   for (train::StateOp state : module.getOps<train::StateOp>())
     if (int64_t bytes = getByteSize(state.getTensorType());
-        bytes > 0 && state->hasAttr(kOffloadedAttr) &&
-        state.getKind() != train::kFlight)
-      (void)offloaded.insert(
-          state, state->getAttrOfType<IntegerAttr>(kOffsetAttr).getInt(),
-          bytes); // verifyStates has checked them
+        bytes > 0 && state.getOffloaded() && state.getKind() != train::kFlight)
+      (void)offloaded.insert(state, int64_t(*state.getOffset()),
+                             bytes); // verifyStates has checked them
   auto setOf = [&](Operation *root) -> LiveSet & {
     return isOffloadedAlloc(root) ? offloaded : transient;
   };

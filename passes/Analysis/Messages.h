@@ -7,7 +7,7 @@
 
 namespace zc {
 
-/// In `train.message` of a state that a message lies in: this role sends it.
+/// Among the `messages` of a state that a message lies in: this role sends it.
 inline constexpr llvm::StringLiteral kSendsKey = "sends";
 
 /// On a role of a stage that several have: it is number `turn` of `turns`, and

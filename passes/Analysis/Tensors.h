@@ -2,15 +2,11 @@
 #ifndef ZC_PASSES_ANALYSIS_TENSORS_H
 #define ZC_PASSES_ANALYSIS_TENSORS_H
 
+#include "dialects/Train/Ops/ShapeOf.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Value.h"
 
 namespace zc {
-
-/// The dims of a tensor of static shape.
-inline llvm::ArrayRef<int64_t> shapeOfValue(mlir::Value value) {
-  return mlir::cast<mlir::ShapedType>(value.getType()).getShape();
-}
 
 /// The bytes of a tensor of static shape in memory; elements of less than a
 /// byte take one.

@@ -13,8 +13,8 @@ namespace zc {
 
 /// Dims behind the first that is longer than 1 are taken whole.
 static bool hasNoGaps(SliceOp slice) {
-  ArrayRef<int64_t> from = shapeOfValue(slice.getInput());
-  ArrayRef<int64_t> to = shapeOfValue(slice.getResult());
+  ArrayRef<int64_t> from = shapeOf(slice.getInput());
+  ArrayRef<int64_t> to = shapeOf(slice.getResult());
   bool mustBeWhole = false;
   for (auto [whole, part, stride] : llvm::zip(from, to, slice.getStrides())) {
     if ((mustBeWhole && part != whole) || (part > 1 && stride != 1))
@@ -77,7 +77,7 @@ int64_t getViewOffset(Operation *view) {
     return 0;
   int64_t offset = 0;
   for (auto [size, begin] :
-       llvm::zip(shapeOfValue(slice.getInput()), slice.getOffsets()))
+       llvm::zip(shapeOf(slice.getInput()), slice.getOffsets()))
     offset = offset * size + begin;
   return offset;
 }

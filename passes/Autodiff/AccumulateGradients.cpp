@@ -79,7 +79,7 @@ private:
   DenseI64ArrayAttr getHolders(FlatSymbolRefAttr parameter) {
     return getOperation()
         .lookupSymbol<StateOp>(parameter.getValue())
-        ->getAttrOfType<DenseI64ArrayAttr>(kHoldersAttr);
+        .getHoldersAttr();
   }
 
   NamedAttribute binding(StringRef attribute, Attribute value) {

@@ -179,8 +179,7 @@ template <typename Op> FailureOr<Normalised> Trainer::normalise(Op op) {
   };
   auto ofFirst = [&](Value value) -> Value {
     value = reshape(builder, loc, value, {shares, channels});
-    value.getDefiningOp()->setAttr(dist::kTrafficAttr,
-                                   builder.getStringAttr(dist::kStatistics));
+    dist::setTraffic(value.getDefiningOp(), dist::kStatistics);
     auto first = withShape(type, {1, channels});
     value = SliceOp::create(builder, loc, first, value, ArrayRef<int64_t>{0, 0},
                             ArrayRef<int64_t>{1, 1});

@@ -107,7 +107,7 @@ private:
       return value;
     auto op = dist::ReshardOp::create(*builder, loc, value);
     op->setAttr(dist::kShardingAttr, divideBy(dims));
-    op->setAttr(dist::kTrafficAttr, builder->getStringAttr(dist::kGradients));
+    dist::setTraffic(op, dist::kGradients);
     return op;
   }
 
@@ -180,7 +180,7 @@ private:
         addState(getOperation(), name, type, kOptimizer, parameter.getLoc());
     state.setParameter(parameter.getSymName());
     state.setSlot(slot);
-    state->setAttr(dist::kPerRankAttr, builder->getUnitAttr());
+    state.setPerRank(true);
     if (ranks * member.shares.count > 1)
       state->setAttr(dist::kShardingAttr, divideBy(dims));
     return success();

@@ -225,7 +225,7 @@ private:
 
   /// A parameter that several roles hold counts in the first of them.
   bool isCounted(StateOp parameter) {
-    auto holders = parameter->getAttrOfType<DenseI64ArrayAttr>(kHoldersAttr);
+    DenseI64ArrayAttr holders = parameter.getHoldersAttr();
     auto role = getOperation()->getAttrOfType<IntegerAttr>(kRoleAttr);
     return !holders || !role || holders[0] == role.getInt();
   }

@@ -18,14 +18,10 @@ struct Layer {
   int64_t capacity; // 0: no limit
 };
 
-ArrayRef<int64_t> shapeOfValue(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
-
 /// How many of `groups` [rows] are each expert.
 Value countRows(OpBuilder &builder, Location loc, Value groups,
                 int64_t experts) {
-  int64_t rows = shapeOfValue(groups).front();
+  int64_t rows = shapeOf(groups).front();
   auto integer = getElementTypeOrSelf(groups.getType());
   Value ids = IotaOp::create(builder, loc,
                              RankedTensorType::get({experts}, integer), 1);
@@ -70,7 +66,7 @@ public:
 private:
   void add(ExpertSlotsOp slots) {
     Location at = moveTo(slots);
-    int64_t tokens = shapeOfValue(slots.getGroups())[1] / slots.getChoices();
+    int64_t tokens = shapeOf(slots.getGroups())[1] / slots.getChoices();
     const auto capacity = int64_t(slots.getCapacity());
     layers.push_back(
         {slots, convert(builder, at, slots.getCounts(), builder.getF32Type()),
@@ -79,7 +75,7 @@ private:
 
   void add(GroupedMatmulOp product) {
     Value groups = product.getGroups();
-    if (shapeOfValue(groups).size() != 1 || !seen.insert(groups).second)
+    if (shapeOf(groups).size() != 1 || !seen.insert(groups).second)
       return;
     Location at = moveTo(product);
     layers.push_back(
@@ -127,8 +123,8 @@ void addExpertMetrics(func::FuncOp step, bool byLayer) {
     if (layer.capacity > 0)
       overflows.push_back(countOverflow(builder, at, layer));
     // A row of the table is as long as the first layer's.
-    int64_t experts = shapeOfValue(layer.counts)[1];
-    if (!tokens.empty() && shapeOfValue(tokens.front())[1] != experts)
+    int64_t experts = shapeOf(layer.counts)[1];
+    if (!tokens.empty() && shapeOf(tokens.front())[1] != experts)
       continue;
     tokens.push_back(reshape(
         builder, at, reduceSum(builder, at, layer.counts, {0}), {1, experts}));

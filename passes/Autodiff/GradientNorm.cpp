@@ -181,8 +181,7 @@ Value buildGradientCounts(OpBuilder &builder, Location loc,
   }
   Value total;
   for (auto &[axes, sum] : sums) {
-    sum.getDefiningOp()->setAttr(dist::kTrafficAttr,
-                                 builder.getStringAttr(dist::kScalars));
+    dist::setTraffic(sum.getDefiningOp(), dist::kScalars);
     total = total ? u.add(total, sum) : sum;
   }
   if (!total)

@@ -10,11 +10,11 @@ namespace zc {
 /// The sum of `value` over all roles, or over `holders`; every one of them
 /// builds the op, in the same order.
 inline mlir::Value buildRoleSum(mlir::OpBuilder &builder, mlir::Location loc,
-                                mlir::Value value, llvm::StringRef traffic,
+                                mlir::Value value, Traffic traffic,
                                 mlir::DenseI64ArrayAttr holders = nullptr) {
   return dist::RoleSumOp::create(builder, loc, value,
                                  builder.getStrArrayAttr({dist::kRoleAxis}),
-                                 builder.getStringAttr(traffic), holders);
+                                 traffic, holders);
 }
 
 } // namespace zc

@@ -49,7 +49,7 @@ private:
                                                      kBatchDimAttr);
     if (!dim)
       return;
-    found.samples = shapeOfValue(argument)[dim.getInt()];
+    found.samples = shapeOf(argument)[dim.getInt()];
     found.places[argument] = SampleDim{dim.getInt(), 1};
   }
 
@@ -87,8 +87,8 @@ private:
                                     const ShardingRule &rule, SampleDim place,
                                     int factor) {
     if (auto reshape = dyn_cast<ReshapeOp>(op))
-      return reshapeSampleDim(place, shapeOfValue(reshape.getInput()),
-                              shapeOfValue(reshape.getResult()), found.samples);
+      return reshapeSampleDim(place, shapeOf(reshape.getInput()),
+                              shapeOf(reshape.getResult()), found.samples);
     if (factor != ShardingRule::kWhole)
       for (auto [dim, of] : llvm::enumerate(rule.resultDims[index]))
         if (of == factor)

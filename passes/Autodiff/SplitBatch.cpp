@@ -89,7 +89,7 @@ LogicalResult BatchSplitter::findInputs() {
     if (!dim)
       continue;
     places[argument] = {dim.getInt(), 1};
-    samples = shapeOfValue(argument)[dim.getInt()];
+    samples = shapeOf(argument)[dim.getInt()];
   }
   if (samples == 0)
     return program.emitError("no input counts samples, so that a step cannot "
@@ -118,8 +118,8 @@ LogicalResult BatchSplitter::visitReshape(ReshapeOp op) {
     auto found = places.find(from);
     if (found == places.end())
       return success();
-    auto place = reshapeSampleDim(found->second, shapeOfValue(from),
-                                  shapeOfValue(to), samples);
+    auto place =
+        reshapeSampleDim(found->second, shapeOf(from), shapeOf(to), samples);
     if (place)
       return mark(op, to, *place);
     return refuse(op) << "'" << to.getType()

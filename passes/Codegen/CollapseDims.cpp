@@ -21,7 +21,7 @@ class Collapser {
 public:
   Collapser(Block &body, bool anyLength)
       : body(body), anyLength(anyLength),
-        shape(shapeOfValue(body.getTerminator()->getOperand(0))) {}
+        shape(shapeOf(body.getTerminator()->getOperand(0))) {}
 
   void run() {
     if (shape.size() < 2 || !isUnderstood())
@@ -37,9 +37,7 @@ public:
   }
 
 private:
-  bool isFull(Value value) const {
-    return shapeOfValue(value) == ArrayRef(shape);
-  }
+  bool isFull(Value value) const { return shapeOf(value) == ArrayRef(shape); }
 
   /// A reduction of all but leading dims of something full, which only leaves
   /// the kernel.
@@ -57,7 +55,7 @@ private:
   }
 
   static int64_t rankOf(ReduceOp reduce) {
-    return shapeOfValue(reduce.getResult()).size();
+    return shapeOf(reduce.getResult()).size();
   }
 
   bool isUnderstood() {
@@ -88,7 +86,7 @@ private:
   SmallVector<bool> variesAlong(BroadcastOp op) const {
     SmallVector<bool> varies(shape.size(), false);
     for (auto [index, dim] : llvm::enumerate(op.getDims()))
-      varies[dim] = shapeOfValue(op.getInput())[index] == shape[dim];
+      varies[dim] = shapeOf(op.getInput())[index] == shape[dim];
     return varies;
   }
 
@@ -216,7 +214,7 @@ constexpr int64_t kFewestRows = 8;
 /// Dims in front of the one that grows as one; with `joinsIt`, that and all
 /// behind it as one, else those behind it.
 static void collapseAround(Value value, int64_t dim, bool joinsIt) {
-  ArrayRef<int64_t> shape = shapeOfValue(value);
+  ArrayRef<int64_t> shape = shapeOf(value);
   SmallVector<int64_t> joined;
   if (joinsIt)
     joined = {ShapedType::getNumElements(shape.take_front(dim)),
@@ -231,12 +229,12 @@ static void collapseAround(Value value, int64_t dim, bool joinsIt) {
 static void collapseConcatenation(Block &body) {
   auto first = cast<ConcatOp>(body.front());
   const auto dim = static_cast<int64_t>(first.getDim());
-  ArrayRef<int64_t> shape = shapeOfValue(first.getResult());
+  ArrayRef<int64_t> shape = shapeOf(first.getResult());
   const auto rank = static_cast<int64_t>(shape.size());
   ArrayRef<int64_t> before = shape.take_front(dim);
   auto isAlike = [&](Operation &op) {
     auto concat = cast<ConcatOp>(op);
-    ArrayRef<int64_t> other = shapeOfValue(concat.getResult());
+    ArrayRef<int64_t> other = shapeOf(concat.getResult());
     return static_cast<int64_t>(concat.getDim()) == dim &&
            static_cast<int64_t>(other.size()) == rank &&
            other.take_front(dim) == before;

@@ -47,7 +47,7 @@ SmallVector<int64_t> takeOffsets(Block &body, ArrayRef<int64_t> shared) {
     SmallVector<SliceOp> slices = slicesOf(input);
     if (isShared || slices.empty())
       continue;
-    ArrayRef<int64_t> shape = shapeOfValue(input);
+    ArrayRef<int64_t> shape = shapeOf(input);
     int64_t elements = std::max<int64_t>(1, ShapedType::getNumElements(shape));
     shifts[number] =
         placeOf(shape, slices[0].getOffsets()) * (bytesOf(input) / elements);
@@ -66,18 +66,17 @@ bool isFlat(Block &body) {
   auto outputs = body.getTerminator()->getOperands();
   if (outputs.empty() || !isSingleLoopNest(body))
     return false;
-  ArrayRef<int64_t> shape = shapeOfValue(outputs.front());
+  ArrayRef<int64_t> shape = shapeOf(outputs.front());
   if (shape.size() != 1 || shape[0] < 2)
     return false;
   for (Operation &op : body.without_terminator())
     if (isa<TransposeOp>(op) ||
-        !llvm::all_of(op.getResults(), [&](Value result) {
-          return shapeOfValue(result) == shape;
-        }))
+        !llvm::all_of(op.getResults(),
+                      [&](Value result) { return shapeOf(result) == shape; }))
       return false;
   return llvm::all_of(body.getArguments(), [&](BlockArgument input) {
-    return shapeOfValue(input) == shape ||
-           ShapedType::getNumElements(shapeOfValue(input)) == 1;
+    return shapeOf(input) == shape ||
+           ShapedType::getNumElements(shapeOf(input)) == 1;
   });
 }
 

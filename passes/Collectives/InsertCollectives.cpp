@@ -19,7 +19,7 @@ public:
   /// `user` is a dist.reshard that says more, or null; `traffic` what is sent
   /// where nothing else says it.
   Resharder(OpBuilder &builder, Value value, Layout from, dist::ReshardOp user,
-            StringRef traffic, dist::MeshAttr mesh, Type gradientElement,
+            Traffic traffic, dist::MeshAttr mesh, Type gradientElement,
             bool sumsWhole)
       : builder(builder), value(value), now(std::move(from)), user(user),
         traffic(traffic), mesh(mesh), gradientElement(gradientElement),
@@ -37,13 +37,13 @@ private:
   void gather(const Layout &wanted, int64_t dim);
   void slice(const Layout &wanted, int64_t dim);
   template <typename Op, typename... Args> void add(Args &&...args);
-  StringAttr getTraffic();
+  Traffic getTraffic();
 
   OpBuilder &builder;
   Value value;
   Layout now;
   dist::ReshardOp user;
-  StringRef traffic;
+  Traffic traffic;
   dist::MeshAttr mesh;
   Type gradientElement; // what floats of gradients are reduced in
   bool sumsWhole;       // of gradients
@@ -56,28 +56,26 @@ static bool isPrefix(const Axes &prefix, const Axes &axes) {
          ArrayRef(axes).take_front(prefix.size()) == ArrayRef(prefix);
 }
 
-static StringRef saidTraffic(Operation *op) {
-  auto traffic =
-      op ? op->getAttrOfType<StringAttr>(dist::kTrafficAttr) : StringAttr();
-  return traffic ? traffic.getValue() : StringRef();
+static std::optional<Traffic> saidTraffic(Operation *op) {
+  return op ? dist::getTraffic(op) : std::nullopt;
 }
 
 /// The traffic named on the user or else on the value; else the kind sent.
-StringAttr Resharder::getTraffic() {
-  StringRef said = saidTraffic(user);
-  if (said.empty())
+Traffic Resharder::getTraffic() {
+  std::optional<Traffic> said = saidTraffic(user);
+  if (!said)
     said = saidTraffic(value.getDefiningOp());
-  if (said.empty() && cast<ShapedType>(value.getType()).getNumElements() == 1)
+  if (!said && cast<ShapedType>(value.getType()).getNumElements() == 1)
     said = dist::kScalars;
-  return builder.getStringAttr(said.empty() ? traffic : said);
+  return said.value_or(traffic);
 }
 
 template <typename Op, typename... Args> void Resharder::add(Args &&...args) {
   auto op = Op::create(builder, value.getLoc(), value.getType(), value,
                        std::forward<Args>(args)...);
   // The result has the traffic of the value that it gathers or reduces.
-  if (StringRef traffic = saidTraffic(value.getDefiningOp()); !traffic.empty())
-    op->setAttr(dist::kTrafficAttr, builder.getStringAttr(traffic));
+  if (std::optional<Traffic> said = saidTraffic(value.getDefiningOp()))
+    dist::setTraffic(op, *said);
   if (user)
     for (StringRef name :
          {StringRef(kGradientsAttr), StringRef(dist::kPassAttr)})
@@ -103,12 +101,11 @@ void Resharder::scatter(const Layout &wanted, int64_t dim) {
   mine.append(axes);
   for (int axis : axes)
     now.unreduced.erase(llvm::find(now.unreduced, axis));
-  add<dist::ReduceScatterOp>(axisNames(axes, mesh),
-                             builder.getI64IntegerAttr(dim), getTraffic());
+  add<dist::ReduceScatterOp>(axisNames(axes, mesh), dim, getTraffic());
 }
 
 void Resharder::reduce(const Layout &wanted) {
-  const bool isWhole = sumsWhole && getTraffic().getValue() == dist::kGradients;
+  const bool isWhole = sumsWhole && getTraffic() == dist::kGradients;
   for (int64_t dim = 0; dim < static_cast<int64_t>(now.dims.size()); ++dim)
     if (!isWhole)
       scatter(wanted, dim);
@@ -136,11 +133,11 @@ void Resharder::convertTo(Type element) {
 /// The sum in another type than the terms', which only passes through.
 void Resharder::reduceAs(const Layout &wanted, Type element) {
   Type own = getElementTypeOrSelf(value.getType());
-  StringAttr sent = getTraffic();
+  const Traffic sent = getTraffic();
   Value terms = value;
   convertTo(element);
   value.getDefiningOp()->setAttr(kStagingAttr, builder.getUnitAttr());
-  value.getDefiningOp()->setAttr(dist::kTrafficAttr, sent);
+  dist::setTraffic(value.getDefiningOp(), sent);
   // A gradient accumulated over micro-batches is an argument: no producer.
   Operation *producer = terms.getDefiningOp();
   if (Attribute late = producer ? producer->getAttr(kLateAttr) : Attribute())
@@ -170,9 +167,7 @@ bool Resharder::exchange(const Layout &wanted) {
         continue;
       now.dims[from].pop_back();
       now.dims[to].push_back(axis);
-      add<dist::AllToAllOp>(axisNames(axis, mesh),
-                            builder.getI64IntegerAttr(from),
-                            builder.getI64IntegerAttr(to), getTraffic());
+      add<dist::AllToAllOp>(axisNames(axis, mesh), from, to, getTraffic());
       return true;
     }
   }
@@ -189,8 +184,7 @@ void Resharder::gather(const Layout &wanted, int64_t dim) {
     return;
   Axes axes(mine.begin() + kept, mine.end());
   mine.resize(kept);
-  add<dist::AllGatherOp>(axisNames(axes, mesh), builder.getI64IntegerAttr(dim),
-                         getTraffic());
+  add<dist::AllGatherOp>(axisNames(axes, mesh), dim, getTraffic());
 }
 
 void Resharder::slice(const Layout &wanted, int64_t dim) {
@@ -204,12 +198,11 @@ void Resharder::slice(const Layout &wanted, int64_t dim) {
 
 Value Resharder::run(const Layout &wanted) {
   Type own = getElementTypeOrSelf(value.getType());
-  bool converts = gradientElement && own != gradientElement &&
-                  (own.isF32() || isNarrow(own)) &&
-                  getTraffic().getValue() == dist::kGradients &&
-                  llvm::any_of(now.unreduced, [&](int axis) {
-                    return !wanted.isUnreduced(axis);
-                  });
+  bool converts =
+      gradientElement && own != gradientElement &&
+      (own.isF32() || isNarrow(own)) && getTraffic() == dist::kGradients &&
+      llvm::any_of(now.unreduced,
+                   [&](int axis) { return !wanted.isUnreduced(axis); });
   if (converts)
     reduceAs(wanted, gradientElement);
   reduce(wanted);
@@ -294,8 +287,7 @@ private:
     return state && (state.getKind() == kParameter || state.getKind() == kCopy);
   }
 
-  LogicalResult reshard(OpOperand &use, const Layout &wanted,
-                        StringRef traffic) {
+  LogicalResult reshard(OpOperand &use, const Layout &wanted, Traffic traffic) {
     Value value = use.get();
     Layout from = layoutOf(value, mesh);
     if (from == wanted)

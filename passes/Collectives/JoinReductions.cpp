@@ -96,7 +96,7 @@ private:
   Block &block;
 };
 
-StringRef trafficOf(Operation *op) {
+std::optional<Traffic> trafficOf(Operation *op) {
   return cast<dist::CollectiveOpInterface>(op).getWhatIsSent();
 }
 
@@ -195,7 +195,7 @@ bool Joiner::mayJoin(Operation &op) const {
     return true;
   if (!isa<dist::AllReduceOp, dist::BroadcastOp, dist::ReduceOp>(op))
     return false;
-  StringRef traffic = trafficOf(&op);
+  const std::optional<Traffic> traffic = trafficOf(&op);
   if (isa<dist::BroadcastOp>(op))
     return traffic == dist::kStatistics;
   // Roles that exchange one may have other gradients beside it.
@@ -314,8 +314,7 @@ void Joiner::join(MutableArrayRef<Exchange> members) {
       slice->setAttr(kGradientsAttr, mark);
     offset += numElements(part.getType());
     Value result = member.getResult();
-    result.replaceAllUsesWith(
-        reshape(builder, at, slice, shapeOfValue(result)));
+    result.replaceAllUsesWith(reshape(builder, at, slice, shapeOf(result)));
     if (member.getLast() != member.op)
       joined.push_back(member.getLast());
     joined.push_back(member.op);

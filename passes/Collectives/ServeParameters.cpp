@@ -39,7 +39,9 @@ public:
       if (known.contains(operand.get()) && kindOf(operand) == kOptimizer)
         program.setResultAttr(operand.getOperandNumber(), dist::kServerAttr,
                               UnitAttr::get(program.getContext()));
-    for (StringRef kind : {kParameter, kCopy, StringLiteral("")})
+    for (std::optional<StateKind> kind :
+         {std::optional(kParameter), std::optional(kCopy),
+          std::optional<StateKind>()})
       for (OpOperand &operand : end->getOpOperands())
         if (known.contains(operand.get()) && kindOf(operand) == kind)
           pull(operand, kind);
@@ -76,18 +78,18 @@ private:
         known.insert(op.result_begin(), op.result_end());
   }
 
-  /// "parameter", "copy", "optimizer"; empty for scalars and metrics.
-  StringRef kindOf(OpOperand &operand) {
+  /// Parameter, copy or optimizer; none for scalars and metrics.
+  std::optional<StateKind> kindOf(OpOperand &operand) {
     StateOp state = findState(
         program, program.getResultAttr(operand.getOperandNumber(), kStateAttr));
-    const StringRef kind = state ? state.getKind() : StringRef();
-    return kind == kParameter || kind == kCopy || kind == kOptimizer
-               ? kind
-               : StringRef();
+    const bool isServed =
+        state &&
+        llvm::is_contained({kParameter, kCopy, kOptimizer}, state.getKind());
+    return isServed ? std::optional(state.getKind()) : std::nullopt;
   }
 
   /// A result of the program that other ranks need.
-  void pull(OpOperand &operand, StringRef kind) {
+  void pull(OpOperand &operand, std::optional<StateKind> kind) {
     Value value = operand.get();
     // A copy is rounded by each rank of the parameter that it gets.
     auto rounded = value.getDefiningOp<ConvertOp>();
@@ -104,14 +106,14 @@ private:
     operand.set(sent);
   }
 
-  Value send(Value value, OpOperand &operand, StringRef kind) {
+  Value send(Value value, OpOperand &operand, std::optional<StateKind> kind) {
     OpBuilder builder(program.getContext());
     builder.setInsertionPointAfterValue(value);
     auto sent = dist::BroadcastOp::create(
         builder, value.getLoc(), value.getType(), value,
         builder.getStrArrayAttr({kServedAxis}), builder.getI64IntegerAttr(0),
-        builder.getStringAttr(kind.empty() ? dist::kScalars
-                                           : dist::kParameters));
+        builder.getStringAttr(
+            stringifyTraffic(kind ? dist::kParameters : dist::kScalars)));
     Attribute state =
         program.getResultAttr(operand.getOperandNumber(), kStateAttr);
     sent->setAttr(dist::kServerAttr, state ? state : builder.getUnitAttr());

@@ -177,27 +177,9 @@ void addSharded(OpPassManager &manager, const PassOptions &options) {
   manager.addPass(createCutReductionsPass(options.cuts));
 }
 
-void addFused(OpPassManager &manager, const PassOptions &options) {
+/// From max pools on.
+static void addRegions(OpPassManager &manager, const PassOptions &options) {
   const bool threadBlocks = runsThreadBlocks(options.target.device);
-  // Products add to accumulated gradients where they lie.
-  manager.addPass(createAccumulateInPlacePass());
-  // The last layer and its loss in chunks: logits never exist whole.
-  manager.addPass(createChunkCrossEntropyPass());
-  if (threadBlocks) {
-    // Experts' rows for products of tiles.
-    manager.addPass(createSpreadExpertSlotsPass());
-    manager.addPass(createSortExpertRowsPass());
-  }
-  // Images have their channels last.
-  manager.addPass(createAssignLayoutsPass());
-  // Batch normalisations: the library's, or sums by parts and elementwise ops.
-  manager.addPass(createJoinCallsPass());
-  manager.addPass(createSplitBatchNormPass());
-  manager.addPass(createCanonicalizerPass());
-  manager.addPass(createCSEPass());
-  // A max pool keeps a byte for each maximum.
-  manager.addPass(createKeepPoolPlacesPass(
-      {options.encodings && roundsValues(options.encodings->encodings)}));
   // Products that the library does not have in 16 bits.
   manager.addPass(createWidenProductsPass());
   // Heads of two widths that a library wants equal get zeros.
@@ -220,6 +202,52 @@ void addFused(OpPassManager &manager, const PassOptions &options) {
   manager.addPass(createMatchEpiloguesPass(options.epilogues));
   if (threadBlocks)
     manager.addPass(createSplitSumsPass());
+}
+
+PoolPlan planPools(PassOptions options, const std::string &encodings,
+                   bool always) {
+  options.encodings->encodings = encodings;
+  PoolPlan plan;
+  plan.pools.addPass(createKeepPoolPlacesPass({always}));
+  addRegions(plan.rest, options);
+  addMemory(plan.rest, options);
+  addInstructions(plan.rest, options);
+  return plan;
+}
+
+/// A max pool keeps a byte for each maximum.
+static void addPools(OpPassManager &manager, const PassOptions &options) {
+  if (!options.encodings || !roundsValues(options.encodings->encodings)) {
+    manager.addPass(createKeepPoolPlacesPass());
+    return;
+  }
+  manager.addPass(createPlanPoolPlacesPass(
+      {options.encodings->encodings},
+      [options](const std::string &encodings, bool always) {
+        return planPools(options, encodings, always);
+      }));
+}
+
+void addFused(OpPassManager &manager, const PassOptions &options) {
+  const bool threadBlocks = runsThreadBlocks(options.target.device);
+  // Products add to accumulated gradients where they lie.
+  manager.addPass(createAccumulateInPlacePass());
+  // The last layer and its loss in chunks: logits never exist whole.
+  manager.addPass(createChunkCrossEntropyPass());
+  if (threadBlocks) {
+    // Experts' rows for products of tiles.
+    manager.addPass(createSpreadExpertSlotsPass());
+    manager.addPass(createSortExpertRowsPass());
+  }
+  // Images have their channels last.
+  manager.addPass(createAssignLayoutsPass());
+  // Batch normalisations: the library's, or sums by parts and elementwise ops.
+  manager.addPass(createJoinCallsPass());
+  manager.addPass(createSplitBatchNormPass());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+  addPools(manager, options);
+  addRegions(manager, options);
 }
 
 void addMemory(OpPassManager &manager, const PassOptions &options) {

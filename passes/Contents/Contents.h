@@ -110,6 +110,11 @@ void addSharded(mlir::OpPassManager &manager, const PassOptions &options);
 /// Layouts, regions, library calls: which values exist in memory.
 void addFused(mlir::OpPassManager &manager, const PassOptions &options);
 
+/// How a step is planned from its max pools on, with these encodings in the
+/// place of the options'.
+PoolPlan planPools(PassOptions options, const std::string &encodings,
+                   bool always);
+
 /// Which values are kept for the backward, and how.
 void addMemory(mlir::OpPassManager &manager, const PassOptions &options);
 

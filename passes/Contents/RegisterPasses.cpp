@@ -17,15 +17,22 @@ namespace zc {
 /// The passes that measure peaks, by those that come behind them. The first
 /// pass of a name is the one that is found.
 static void registerMeasuringPasses() {
-  auto listRest = [] {
-    PassOptions options;
-    options.roles.emplace(); // the pass for roles leaves others as they are
+  PassOptions options;
+  options.roles.emplace(); // the pass for roles leaves others as they are
+  options.encodings.emplace();
+  auto listRest = [options] {
     OpPassManager rest(ModuleOp::getOperationName());
     addInstructions(rest, options);
     return rest;
   };
   registerPass([listRest] { return createRecomputePass({}, listRest()); });
   registerPass([listRest] { return createEncodeKeptPass({}, listRest()); });
+  registerPass([options] {
+    return createPlanPoolPlacesPass(
+        {}, [options](const std::string &encodings, bool always) {
+          return planPools(options, encodings, always);
+        });
+  });
 }
 
 static void registerCodePipelines() {

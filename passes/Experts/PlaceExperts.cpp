@@ -65,7 +65,7 @@ private:
                        const Layout &layout, dist::MeshAttr mesh) {
     auto op = dist::ReshardOp::create(builder, loc, value);
     op->setAttr(dist::kShardingAttr, layout.toAttr(mesh));
-    op->setAttr(dist::kTrafficAttr, builder.getStringAttr(dist::kActivations));
+    dist::setTraffic(op, dist::kActivations);
     return op->getResult(0);
   }
 

@@ -84,10 +84,8 @@ static StateOp addVector(ArrayRef<StateOp> members) {
     nested = ModuleOp::create(builder, module.getLoc(), dist::kUnitModule);
   for (auto [index, each] : llvm::enumerate(members)) {
     StateOp member = each;
-    member->setAttr(dist::kUnitAttr,
-                    FlatSymbolRefAttr::get(vector.getSymNameAttr()));
-    member->setAttr(dist::kUnitOffsetAttr,
-                    builder.getI64IntegerAttr(int64_t(index) * size));
+    member.setUnit(vector.getSymName());
+    member.setUnitOffset(int64_t(index) * size);
     member->moveBefore(nested.getBody(), nested.getBody()->end());
   }
   return vector;

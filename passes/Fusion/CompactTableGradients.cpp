@@ -34,9 +34,7 @@ using BodyBuilder =
 /// A region that computes what `build` makes of its inputs.
 FusedOp buildRegion(OpBuilder &builder, Location loc, TypeRange results,
                     ValueRange inputs, BodyBuilder build) {
-  auto region = FusedOp::create(builder, loc, results, inputs, StringAttr(),
-                                builder.getI64IntegerAttr(0),
-                                builder.getDenseI64ArrayAttr({}));
+  auto region = FusedOp::create(builder, loc, results, inputs);
   OpBuilder::InsertionGuard guard(builder);
   Block *block = builder.createBlock(&region.getBody());
   for (Value input : inputs)

@@ -56,10 +56,10 @@ bool isUnderstood(FusedOp region) {
       !isSingleLoopNest(body) ||
       numElements(region.getResult(0).getType()) == 0)
     return false;
-  ArrayRef<int64_t> shape = shapeOfValue(region.getResult(0));
+  ArrayRef<int64_t> shape = shapeOf(region.getResult(0));
   for (Operation &op : body.without_terminator()) {
     auto spread = dyn_cast<BroadcastOp>(op);
-    if (op.getNumResults() != 1 || shapeOfValue(op.getResult(0)) != shape ||
+    if (op.getNumResults() != 1 || shapeOf(op.getResult(0)) != shape ||
         isa<TransposeOp>(op) ||
         (spread && !isa<BlockArgument>(spread.getInput())))
       return false;
@@ -67,7 +67,7 @@ bool isUnderstood(FusedOp region) {
   return llvm::all_of(body.getArguments(), [&](BlockArgument argument) {
     bool isSpread =
         llvm::all_of(argument.getUsers(), llvm::IsaPred<BroadcastOp>);
-    return isSpread ? argument.hasOneUse() : shapeOfValue(argument) == shape;
+    return isSpread ? argument.hasOneUse() : shapeOf(argument) == shape;
   });
 }
 
@@ -87,8 +87,8 @@ public:
   /// False where the slice sees dims of the whole merged.
   bool findDims() {
     SliceOp op = getSlice(slice);
-    ArrayRef<int64_t> from = shapeOfValue(whole.getResult(0));
-    ArrayRef<int64_t> to = shapeOfValue(op.getInput());
+    ArrayRef<int64_t> from = shapeOf(whole.getResult(0));
+    ArrayRef<int64_t> to = shapeOf(op.getInput());
     size_t dim = 0;
     for (auto [index, size] : llvm::enumerate(from)) {
       SmallVector<bool> varies = variesAlong(index);
@@ -96,8 +96,8 @@ public:
         if (dim == to.size() || left % to[dim] != 0)
           return false;
         left /= to[dim];
-        append({to[dim], op.getOffsets()[dim],
-                shapeOfValue(op.getResult())[dim], varies});
+        append({to[dim], op.getOffsets()[dim], shapeOf(op.getResult())[dim],
+                varies});
       }
     }
     return llvm::all_of(to.drop_front(dim),
@@ -108,14 +108,12 @@ public:
     SmallVector<Value> inputs;
     for (BlockArgument argument : body().getArguments())
       inputs.push_back(viewInput(argument));
-    auto region =
-        FusedOp::create(builder, slice.getLoc(), partType(whole.getResult(0)),
-                        inputs, StringAttr(), builder.getI64IntegerAttr(0),
-                        builder.getDenseI64ArrayAttr({}));
+    auto region = FusedOp::create(builder, slice.getLoc(),
+                                  partType(whole.getResult(0)), inputs);
     fill(region);
-    slice.getResult(0).replaceAllUsesWith(
-        reshape(builder, slice.getLoc(), region.getResult(0),
-                shapeOfValue(slice.getResult(0))));
+    slice.getResult(0).replaceAllUsesWith(reshape(builder, slice.getLoc(),
+                                                  region.getResult(0),
+                                                  shapeOf(slice.getResult(0))));
     slice.erase();
   }
 
@@ -128,8 +126,8 @@ private:
       auto found = llvm::find(op.getDims(), dim);
       varies.push_back(
           found != op.getDims().end() &&
-          shapeOfValue(
-              op.getInput())[std::distance(op.getDims().begin(), found)] != 1);
+          shapeOf(op.getInput())[std::distance(op.getDims().begin(), found)] !=
+              1);
     }
     return varies;
   }
@@ -189,7 +187,7 @@ private:
 
   Value cut(OpBuilder &inner, Value argument, int64_t spread) {
     SmallVector<int64_t> part = collect(&Dim::part, spread);
-    if (ArrayRef<int64_t>(part) == shapeOfValue(argument))
+    if (ArrayRef<int64_t>(part) == shapeOf(argument))
       return argument;
     return SliceOp::create(
         inner, slice.getLoc(), withShape(argument.getType(), part), argument,

@@ -57,7 +57,7 @@ std::optional<RowSums> findSums(FusedOp region) {
       !isPlainReduction(op) || !isa<BlockArgument>(op.getOperand()) ||
       region.getNumOperands() != 1)
     return std::nullopt;
-  ArrayRef<int64_t> shape = shapeOfValue(op.getOperand());
+  ArrayRef<int64_t> shape = shapeOf(op.getOperand());
   int64_t kept = shape.size() - op.getDims().size();
   if (!llvm::equal(op.getDims(), llvm::seq<int64_t>(kept, shape.size())))
     return std::nullopt;
@@ -65,7 +65,7 @@ std::optional<RowSums> findSums(FusedOp region) {
   if (auto reshape = value.getDefiningOp<ReshapeOp>())
     value = reshape.getInput();
   int64_t rows = numElements(region.getResult(0).getType());
-  int64_t rowDims = countRowDims(shapeOfValue(value), rows);
+  int64_t rowDims = countRowDims(shapeOf(value), rows);
   if (rows < kFewRows || rowDims < 0)
     return std::nullopt;
   return RowSums{region, op, value, rowDims, {}};
@@ -80,7 +80,7 @@ FusedOp findNest(const RowSums &found) {
     Block &body = nest.getBody().front();
     BlockArgument argument = body.getArgument(use.getOperandNumber());
     if (isSingleLoopNest(body) && isReadInPlace(body, argument) &&
-        shapeOfValue(nest->getResult(0)) == shapeOfValue(found.value) &&
+        shapeOf(nest->getResult(0)) == shapeOf(found.value) &&
         !leadsTo(found.sums, nest))
       return nest;
   }
@@ -109,7 +109,7 @@ public:
 private:
   RankedTensorType sumsType() {
     auto type = cast<RankedTensorType>(found.sums.getResult(0).getType());
-    return withShape(type, shapeOfValue(found.value).take_front(found.rowDims));
+    return withShape(type, shapeOf(found.value).take_front(found.rowDims));
   }
 
   FusedOp buildRegion() {
@@ -118,9 +118,8 @@ private:
     types.push_back(sumsType());
     Location loc =
         builder.getFusedLoc({found.sums.getLoc(), found.nest.getLoc()});
-    auto region = FusedOp::create(builder, loc, types, nest.getInputs(),
-                                  StringAttr(), builder.getI64IntegerAttr(0),
-                                  nest.getSharedBuffersAttr());
+    auto region = FusedOp::create(builder, loc, types, nest.getInputs());
+    region.setSharedBuffers(nest.getSharedBuffers());
     region->setDiscardableAttrs(nest->getDiscardableAttrDictionary());
     IRMapping mapping;
     nest.getBody().cloneInto(&region.getBody(), mapping);
@@ -136,7 +135,7 @@ private:
         body.getArgument(std::distance(region.getInputs().begin(), input));
     OpBuilder inner(body.getTerminator());
     SmallVector<int64_t> dims = llvm::to_vector(
-        llvm::seq<int64_t>(found.rowDims, shapeOfValue(found.value).size()));
+        llvm::seq<int64_t>(found.rowDims, shapeOf(found.value).size()));
     return ReduceOp::create(inner, found.op.getLoc(), sumsType(),
                             found.op.getKind(), argument, dims);
   }

@@ -38,9 +38,7 @@ public:
     SmallVector<Type> types;
     for (Value result : results)
       types.push_back(result.getType());
-    auto region = FusedOp::create(builder, loc, types, inputs, StringAttr(),
-                                  builder.getI64IntegerAttr(0),
-                                  builder.getDenseI64ArrayAttr({}));
+    auto region = FusedOp::create(builder, loc, types, inputs);
     fill(region, inputs);
     replace(region);
     region.setSharedBuffers(sharedBuffers(region));
@@ -280,7 +278,8 @@ private:
     OperationState fields(op.getLoc(), StateOp::getOperationName());
     fields.addAttribute("sym_name", builder.getStringAttr(name));
     fields.addAttribute("type", TypeAttr::get(op.getType()));
-    fields.addAttribute("kind", builder.getStringAttr(kConstant));
+    fields.addAttribute("kind",
+                        builder.getStringAttr(stringifyStateKind(kConstant)));
     fields.addAttribute("value", op.getValue());
     return state = cast<StateOp>(builder.create(fields));
   }

@@ -30,8 +30,7 @@ def JoinCallsPass : Pass<"zc-join-calls", "::mlir::ModuleOp"> {
   let summary = "ops that one library call computes together become a region";
   let description = [{
     Requires layouts. A file of `passes/Fusion/Joined` finds the ops of one kind of
-    call, and asks the target for its name. The region has `library` and an
-    attribute of the kind, `train.norm`.
+    call, and asks the target for its name. The region has `library` and `joined`.
 
     Norms: a batch norm of channels-last images in 16 bits with a ReLU behind it,
     and perhaps a sum with another image before that, becomes a region, and so does
@@ -45,10 +44,10 @@ def JoinCallsPass : Pass<"zc-join-calls", "::mlir::ModuleOp"> {
     %g = train.select (train.compare "gt" %y, 0), %dy, 0
     %dx, %ds, %db = train.batch_norm_grad %x, %s, %m, %v, %g
     // becomes
-    %y, %m, %i = train.fused(%x, %s, %b) {library = "cudnn.norm", train.norm = {}} {
+    %y, %m, %i = train.fused(%x, %s, %b) {joined = {norm = {}}, library = "cudnn.norm"} {
       train.batch_norm_training; train.relu; ... }
-    %dx, %ds, %db = train.fused(%x, %s, %b, %m, %i, %dy) {library = "cudnn.norm",
-        train.norm = {}} { ...; train.batch_norm_grad }
+    %dx, %ds, %db = train.fused(%x, %s, %b, %m, %i, %dy) {joined = {norm = {}},
+        library = "cudnn.norm"} { ...; train.batch_norm_grad }
     ```
   }];
   let statistics = [
@@ -440,7 +439,7 @@ def MatchEpiloguesPass : Pass<"zc-match-epilogues", "::mlir::ModuleOp"> {
     Requires library calls. Where a region reads a product of two matrices and
     nothing else does, and begins with a bias, a residual, ReLU or the tanh form
     of GELU in 16 bits, or with that GELU's or ReLU's gradient: product and these become one
-    region with `train.epilogue`; what GELU is of is a result if the backward keeps
+    region whose `joined` says so; what GELU is of is a result if the backward keeps
     it. For ReLU's gradient, the region with the ReLU gets another result, a bit
     an element, if the target's libraries have `cublaslt.relu-bits` and rows are a
     multiple of 128.
@@ -453,7 +452,7 @@ def MatchEpiloguesPass : Pass<"zc-match-epilogues", "::mlir::ModuleOp"> {
     %2 = train.fused(%1, %b) { train.broadcast; train.add; train.gelu }
     // becomes
     %2 = train.fused(%x, %w, %b) {library = "cublaslt.matmul",
-        train.epilogue = {activation = "gelu", bias}} {
+        joined = {epilogue = {activation = "gelu", bias}}} {
       train.matmul; train.broadcast; train.add; train.gelu }
     ```
   }];

@@ -164,8 +164,8 @@ private:
   static bool isOfRows(SliceOp op) {
     return llvm::all_of(op.getStrides(),
                         [](int64_t step) { return step == 1; }) &&
-           llvm::equal(shapeOfValue(op.getInput()).drop_back(),
-                       shapeOfValue(op.getResult()).drop_back());
+           llvm::equal(shapeOf(op.getInput()).drop_back(),
+                       shapeOf(op.getResult()).drop_back());
   }
 };
 

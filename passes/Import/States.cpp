@@ -126,7 +126,7 @@ States::States(onnx::GraphOp graph, Block &body) : body(body) {
   }
 }
 
-StringRef States::getKind(onnx::InitializerOp initializer) const {
+train::StateKind States::getKind(onnx::InitializerOp initializer) const {
   if (statistics.contains(initializer))
     return train::kStatistic;
   return initializer.getTrained() ? train::kParameter : train::kConstant;
@@ -213,12 +213,15 @@ LogicalResult States::define(func::FuncOp forward, Binding &binding) {
   }
   ElementsAttr value = binding.compact ? ElementsAttr(binding.compact)
                                        : initializer.getValueAttr();
-  train::StateOp::create(
-      builder, initializer.getLoc(), initializer.getNameAttr(),
-      TypeAttr::get(binding.argument.getType()),
-      builder.getStringAttr(getKind(initializer)), value, source,
-      initializer.getAliasesAttr(), /*parameter=*/nullptr, /*slot=*/nullptr,
-      initializer.getDrawAttr(), /*decay=*/builder.getBoolAttr(true));
+  auto state = train::StateOp::create(builder, initializer.getLoc(),
+                                      TypeRange(), ValueRange());
+  state.setSymNameAttr(initializer.getNameAttr());
+  state.setTypeAttr(TypeAttr::get(binding.argument.getType()));
+  state.setKind(getKind(initializer));
+  state.setValueAttr(value);
+  state.setSourceAttr(source);
+  state.setAliasesAttr(initializer.getAliasesAttr());
+  state.setDrawAttr(initializer.getDrawAttr());
   forward.setArgAttr(binding.argument.getArgNumber(), train::kStateAttr,
                      FlatSymbolRefAttr::get(initializer.getNameAttr()));
   return success();

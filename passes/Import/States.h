@@ -39,7 +39,7 @@ private:
     mlir::DenseElementsAttr compact;
   };
 
-  mlir::StringRef getKind(onnx::InitializerOp initializer) const;
+  train::StateKind getKind(onnx::InitializerOp initializer) const;
   bool isInline(onnx::InitializerOp initializer) const;
   mlir::Value makeConstant(onnx::InitializerOp initializer);
   mlir::Value expand(onnx::InitializerOp initializer);

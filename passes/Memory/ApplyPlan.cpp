@@ -4,7 +4,6 @@
 #include "mlir/IR/IRMapping.h"
 #include "passes/Analysis/Views.h"
 #include "passes/Memory/JoinTurns.h"
-#include "passes/Scheduling/TrainProgram.h"
 
 using namespace mlir;
 using namespace zc::train;
@@ -70,7 +69,7 @@ private:
     if (turn)
       setShift(clone, turn->shift);
     clone->removeAttr(kGradientsAttr);
-    clone->setAttr(kRecomputedAttr, builder.getUnitAttr());
+    clone.setRecomputed(true);
     ++numClones;
     for (auto [result, copy] : llvm::zip(op.getResults(), clone->getResults()))
       if (!isKept(result))

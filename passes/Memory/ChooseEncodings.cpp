@@ -27,6 +27,11 @@ namespace {
 // So many times the program is planned to see what can be left out.
 constexpr unsigned kGroups = 8;
 
+constexpr llvm::StringLiteral kNothingLower =
+    "no value is kept in fewer bytes: the planned peak would be no lower";
+constexpr llvm::StringLiteral kNotRounded =
+    "no value is rounded for the backward: the planned peak would be no lower";
+
 struct EncodeKeptPassImpl : impl::EncodeKeptPassBase<EncodeKeptPassImpl> {
   using EncodeKeptPassBase::EncodeKeptPassBase;
   EncodeKeptPassImpl(const EncodeKeptPassOptions &options,
@@ -40,7 +45,9 @@ struct EncodeKeptPassImpl : impl::EncodeKeptPassBase<EncodeKeptPassImpl> {
       return signalPassFailure();
     }
     func::FuncOp step = findStep(getOperation());
-    choice = {encodings, partition};
+    choice = {leaveOutRounding() ? withoutRounding(encodings)
+                                 : std::string(encodings),
+              partition};
     if (!step || choice.isNone())
       return;
     llvm::BitVector values = findEncodable(step, choice);
@@ -51,19 +58,34 @@ struct EncodeKeptPassImpl : impl::EncodeKeptPassBase<EncodeKeptPassImpl> {
   }
 
 private:
+  /// Whether the plan is that without (PlanPoolPlaces); says so.
+  bool leaveOutRounding() {
+    if (!getOperation()->removeAttr(kExactEncodingsAttr))
+      return false;
+    const bool leavesNone = withoutRounding(encodings) == "none";
+    if (leavesNone)
+      getOperation()->removeAttr(kPlainPeakAttr); // nobody will ask
+    dist::addNote(getOperation(), leavesNone ? kNothingLower : kNotRounded);
+    return true;
+  }
+
+  /// The peak without encodings, and without what was done for them.
+  FailureOr<int64_t> measurePlain() {
+    Attribute planned = getOperation()->removeAttr(kPlainPeakAttr);
+    return planned ? cast<IntegerAttr>(planned).getInt()
+                   : measure(llvm::BitVector(numValues));
+  }
+
   /// Leaves of `values` what makes the peak as low as all of them do.
   LogicalResult choose(func::FuncOp step, llvm::BitVector &values) {
     numValues = values.size();
-    FailureOr<int64_t> before = measure(llvm::BitVector(numValues));
+    FailureOr<int64_t> before = measurePlain();
     FailureOr<int64_t> least = measure(values);
     if (failed(before) || failed(least))
       return failure();
     if (*least >= *before) {
       values.reset();
-      dist::addNote(
-          getOperation(),
-          "no value is kept in fewer bytes: the planned peak would be no "
-          "lower");
+      dist::addNote(getOperation(), kNothingLower);
       return success();
     }
     SmallVector<unsigned> order(values.set_bits());

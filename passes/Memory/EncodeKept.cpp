@@ -182,9 +182,8 @@ Encoding::addResult(FusedOp op,
   SmallVector<Type> types(op.getResultTypes());
   types.push_back(added.getType());
   OpBuilder builder(op);
-  auto wider =
-      FusedOp::create(builder, op.getLoc(), types, op.getInputs(), StringAttr(),
-                      op.getWorkspaceBytesAttr(), op.getSharedBuffersAttr());
+  auto wider = FusedOp::create(builder, op.getLoc(), types, op.getInputs());
+  wider.getProperties() = op.getProperties();
   wider->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   wider.getBody().takeBody(op.getBody());
   auto results = wider.getResults().drop_back();
@@ -210,7 +209,7 @@ Value Encoding::encodeInNest(const KeptEncoder &encoder, const KeptValue &kept,
     Block &body = last.getBody().front();
     Value read = body.getArgument(operand);
     if (isReadInPlace(body, body.getArgument(operand)) &&
-        shapeOfValue(read) == shapeOfValue(last->getResult(0)))
+        shapeOf(read) == shapeOf(last->getResult(0)))
       return addResult(last,
                        [&](OpBuilder &inner, Block &block) {
                          return encoder
@@ -261,29 +260,26 @@ SmallVector<Value> Encoding::encodeIn(const KeptEncoder &encoder,
 
 /// Offloads the encoded values `to` if `from` was to be offloaded.
 void Encoding::moveOffload(OpResult from, ArrayRef<Value> to) {
-  auto marked =
-      from.getOwner()->getAttrOfType<DenseI64ArrayAttr>(kOffloadedResultsAttr);
-  if (!marked ||
-      !llvm::is_contained(marked.asArrayRef(), int64_t(from.getResultNumber())))
+  auto owner = cast<FusedOp>(from.getOwner());
+  if (!llvm::is_contained(owner.getOffloaded(),
+                          int64_t(from.getResultNumber())))
     return;
-  auto change = [&](Operation *op,
+  auto change = [&](FusedOp op,
                     llvm::function_ref<void(SmallVector<int64_t> &)> edit) {
-    SmallVector<int64_t> numbers;
-    if (auto old = op->getAttrOfType<DenseI64ArrayAttr>(kOffloadedResultsAttr))
-      numbers = llvm::to_vector(old.asArrayRef());
+    SmallVector<int64_t> numbers = llvm::to_vector(op.getOffloaded());
     edit(numbers);
     llvm::sort(numbers);
-    op->setAttr(kOffloadedResultsAttr,
-                DenseI64ArrayAttr::get(op->getContext(), numbers));
+    op.setOffloaded(numbers);
   };
-  change(from.getOwner(), [&](SmallVector<int64_t> &numbers) {
+  change(owner, [&](SmallVector<int64_t> &numbers) {
     llvm::erase(numbers, int64_t(from.getResultNumber()));
   });
   for (Value value : to) {
     auto result = cast<OpResult>(getTensorRoot(value));
-    change(result.getOwner(), [&](SmallVector<int64_t> &numbers) {
-      numbers.push_back(result.getResultNumber());
-    });
+    change(cast<FusedOp>(result.getOwner()),
+           [&](SmallVector<int64_t> &numbers) {
+             numbers.push_back(result.getResultNumber());
+           });
   }
 }
 
@@ -331,7 +327,7 @@ Value Encoding::decodeBefore(const KeptEncoder &encoder, FusedOp reader,
   else
     decoded = encoder.decode(builder, loc, encoded, type);
   for (FusedOp op : ops.made) {
-    op->setAttr(kRecomputedAttr, builder.getUnitAttr());
+    op.setRecomputed(true);
     backward.insert(op.getOperation());
   }
   return decoded;
@@ -386,8 +382,7 @@ void Encoding::encode(const KeptEncoder &encoder, const KeptValue &kept,
     if (!decoded)
       decoded = decodeBefore(encoder, reader, encoded, type);
     OpBuilder builder(reader);
-    read->set(
-        reshape(builder, reader.getLoc(), decoded, shapeOfValue(read->get())));
+    read->set(reshape(builder, reader.getLoc(), decoded, shapeOf(read->get())));
   }
   unsigned origin = entries[entry].origin;
   entries[entry].value = getTensorRoot(encoded.front());

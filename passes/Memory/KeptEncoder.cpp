@@ -1,6 +1,8 @@
 //===- KeptEncoder.cpp - which encodings there are ------------------------===//
 #include "passes/Memory/KeptEncoder.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 using namespace mlir;
 using namespace zc::train;
 
@@ -95,6 +97,12 @@ bool roundsValues(StringRef list) {
   return llvm::any_of(splitList(list), isRounding);
 }
 
+std::string withoutRounding(StringRef list) {
+  SmallVector<StringRef> words = splitList(list);
+  llvm::erase_if(words, isRounding);
+  return words.empty() ? "none" : llvm::join(words, ",");
+}
+
 ValueRange
 makeRegion(OpBuilder &builder, Location loc, ValueRange inputs,
            llvm::function_ref<SmallVector<Value>(OpBuilder &, ValueRange)> body,
@@ -106,10 +114,10 @@ makeRegion(OpBuilder &builder, Location loc, ValueRange inputs,
   inner.setInsertionPointToEnd(block.get());
   SmallVector<Value> yielded = body(inner, block->getArguments());
   YieldOp::create(inner, loc, yielded);
-  auto region = FusedOp::create(
-      builder, loc, TypeRange(ValueRange(yielded)), inputs,
-      library.empty() ? StringAttr() : builder.getStringAttr(library),
-      builder.getI64IntegerAttr(0), builder.getDenseI64ArrayAttr({}));
+  auto region =
+      FusedOp::create(builder, loc, TypeRange(ValueRange(yielded)), inputs);
+  if (!library.empty())
+    region.setLibrary(library);
   region.getBody().push_back(block.release());
   return region.getResults();
 }

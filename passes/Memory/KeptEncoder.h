@@ -67,6 +67,9 @@ std::optional<KeptEncoders> parseEncodings(llvm::StringRef list,
 /// Whether such a list has encodings of fewer digits.
 bool roundsValues(llvm::StringRef list);
 
+/// The list without these; "none" if nothing is left.
+std::string withoutRounding(llvm::StringRef list);
+
 /// Keeps values of 32-bit floats in 16 bits; those that fp16 does not reach
 /// become its largest ones.
 std::unique_ptr<KeptEncoder> createBfloat16Encoder();

@@ -4,7 +4,6 @@
 #include "dialects/Sched/SchedDialect.h"
 #include "dialects/Train/Float8Ops.h"
 #include "passes/Memory/StepAnalysis.h"
-#include "passes/Scheduling/TrainProgram.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
@@ -48,7 +47,7 @@ forEachState(ModuleOp module,
     return state.getKind() == kCopy;
   });
   for (StateOp state : module.getOps<StateOp>()) {
-    StringRef kind = state.getKind();
+    const StateKind kind = state.getKind();
     bool isOptimizer = (kind == kOptimizer && !isAmaxHistory(state)) ||
                        (hasCopies && kind == kParameter);
     bool isParameter = kind == (hasCopies ? kCopy : kParameter);
@@ -80,17 +79,15 @@ static void markActivations(func::FuncOp step, const OffloadChoice &choice) {
       results[value.getOwner()].push_back(value.getResultNumber());
   }
   for (auto &[op, numbers] : results)
-    op->setAttr(kOffloadedResultsAttr,
-                DenseI64ArrayAttr::get(step.getContext(), numbers));
+    cast<FusedOp>(op).setOffloaded(numbers);
 }
 
 void markOffload(ModuleOp module, const OffloadChoice &choice) {
-  auto unit = UnitAttr::get(module.getContext());
   forEachState(module, [&](StateOp state, bool isOptimizer) {
     if (isOptimizer ? choice.optimizer : choice.parameters)
-      state->setAttr(sched::kOffloadedAttr, unit);
+      state.setOffloaded(true);
     if (isOptimizer && choice.update)
-      state->setAttr(sched::kHostUpdateAttr, unit);
+      state.setHostUpdate(true);
   });
   func::FuncOp step = findStep(module);
   if (step && (choice.activations || choice.values.any()))

@@ -39,8 +39,8 @@ bool isWorthOffloading(mlir::Value value);
 /// another word is there. With `update` optimizer is set, too.
 std::optional<OffloadChoice> parseOffload(llvm::StringRef text);
 
-/// Marks states (`sched.offloaded`) and values of the program that has the
-/// backward (`train.offloaded`), once what it recomputes is settled. Tensors
+/// Marks states and values of the program that has the
+/// backward as `offloaded`, once what it recomputes is settled. Tensors
 /// smaller than a page are not offloaded.
 void markOffload(mlir::ModuleOp module, const OffloadChoice &choice);
 

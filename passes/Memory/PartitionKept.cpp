@@ -11,7 +11,6 @@
 #include "dialects/Train/ProgramBuilder.h"
 #include "dialects/Train/StateLookup.h"
 #include "passes/Memory/KeptEncoder.h"
-#include "passes/Scheduling/TrainProgram.h"
 #include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
@@ -80,7 +79,7 @@ public:
             .front();
     // Gathered, it is on its way, not kept.
     whole.getDefiningOp()->setAttr(kStagingAttr, builder.getUnitAttr());
-    whole.getDefiningOp()->setAttr(kPrefetchedAttr, builder.getUnitAttr());
+    whole.getDefiningOp<FusedOp>().setPrefetched(true);
     return reshape(builder, loc, whole, type.getShape());
   }
 

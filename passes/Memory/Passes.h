@@ -4,12 +4,11 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassManager.h"
 
+#include <functional>
 #include <memory>
-
-namespace mlir {
-class OpPassManager;
-} // namespace mlir
+#include <string>
 
 namespace zc {
 
@@ -21,6 +20,27 @@ namespace zc {
 /// forward's time by the cost model, and by how many seconds the chosen copies
 /// make a step longer (array<f64: ops, part, seconds>).
 inline constexpr llvm::StringLiteral kRecomputedWorkAttr = "memory.recomputed";
+
+/// On a module, of its plan: encodings that round are left out, as they would
+/// not lower it; the bytes of its peak without encodings, an i64.
+inline constexpr llvm::StringLiteral kExactEncodingsAttr = "memory.exact";
+inline constexpr llvm::StringLiteral kPlainPeakAttr = "memory.plain_peak";
+
+/// A way to plan: the passes for max pools, and those behind them, up to
+/// offsets.
+struct PoolPlan {
+  PoolPlan() : pools("builtin.module"), rest("builtin.module") {}
+  mlir::OpPassManager pools, rest;
+};
+
+/// The plan with these encodings, and with the places of all max pools or of
+/// those alone whose images the backward reads for nothing else.
+using PoolPlanner =
+    std::function<PoolPlan(const std::string &encodings, bool always)>;
+
+std::unique_ptr<mlir::Pass>
+createPlanPoolPlacesPass(const PlanPoolPlacesPassOptions &options,
+                         PoolPlanner planner);
 
 /// These measure the peaks of plans: `rest` are the passes behind them, up to
 /// offsets. Without it, the passes that need a peak fail.

@@ -62,6 +62,25 @@ def RecomputePass : Pass<"zc-recompute", "::mlir::ModuleOp"> {
                            "::zc::sched::SchedDialect"];
 }
 
+def PlanPoolPlacesPass : Pass<"zc-plan-pool-places", "::mlir::ModuleOp"> {
+  let summary = "keep the places of all max pools' maxima if that lowers the plan";
+  let description = [{
+    An image that is kept in fewer digits has other maxima: where encodings round,
+    gradients of max pools go by places (`--zc-keep-pool-places=always`). Where the
+    backward reads an image for something else as well, the places come on top of
+    it. So this pass plans in both ways: with these places and all encodings, and
+    with neither them nor an encoding that rounds. It does to the module what
+    belongs to the lower plan, and says to `--zc-encode-kept` which that is
+    (`memory.exact`) and what is planned without encodings (`memory.plain_peak`).
+  }];
+  let options = [
+    Option<"encodings", "encodings", "std::string", "\"none\"",
+           "as in --zc-encode-kept">
+  ];
+  let dependentDialects = ["::zc::dist::DistDialect", "::zc::sched::SchedDialect",
+                           "::zc::train::TrainDialect"];
+}
+
 def EncodeKeptPass : Pass<"zc-encode-kept", "::mlir::ModuleOp"> {
   let summary = "keep values for the backward in fewer bytes";
   let description = [{

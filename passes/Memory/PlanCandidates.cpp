@@ -125,7 +125,7 @@ llvm::BitVector PlanCandidates::resultsOf(
 /// Whether a call of several ops is none of a product: a norm. It only moves
 /// memory, with a library as without.
 static bool onlyMovesMemory(FusedOp op) {
-  return isJoined(op) && !op->hasAttr(kEpilogueAttr);
+  return op.getJoined() && !op.getJoined(kEpilogueKey);
 }
 
 llvm::BitVector PlanCandidates::libraryResults() const {

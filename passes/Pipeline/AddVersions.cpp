@@ -56,10 +56,8 @@ private:
     for (StringRef division : {dist::kShardingAttr, dist::kWholeAttr})
       if (Attribute attribute = state->getAttr(division))
         version->setAttr(division, attribute);
-    version->setAttr(kVersionOfAttr,
-                     FlatSymbolRefAttr::get(state.getSymNameAttr()));
-    version->setAttr(kVersionAgeAttr,
-                     Builder(&getContext()).getI64IntegerAttr(age));
+    version.setVersionOf(state.getSymName());
+    version.setVersionAge(age);
     return version;
   }
 

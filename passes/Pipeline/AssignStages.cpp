@@ -4,6 +4,7 @@
 // values that cross it are sent forwards, whatever stages lie between.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Dist/Axes.h"
 #include "dialects/Interfaces/NamePattern.h"
 #include "dialects/Onnx/Location.h"
 #include "dialects/Sched/SchedDialect.h"
@@ -12,6 +13,7 @@
 #include "passes/Pipeline/Passes.h"
 #include "passes/Pipeline/PlacedOps.h"
 #include "passes/Pipeline/Segments.h"
+#include "passes/Target/Target.h"
 
 #include "llvm/ADT/StringSet.h"
 
@@ -89,7 +91,8 @@ private:
     if (dealsRoles)
       return deal(step, pieces,
                   partitionReplicated(segments, stages, parts, costs, limit));
-    std::optional<Partition> found = partition(segments, stages, parts, limit);
+    std::optional<Partition> found =
+        partition(segments, stages, parts, limit, findLinkShares());
     if (!found) {
       size_t training = llvm::count_if(
           segments, [](const Segment &segment) { return segment.trains; });
@@ -100,6 +103,20 @@ private:
     }
     setStages(pieces, found->begins);
     return success();
+  }
+
+  /// The shares of the links that messages between the roles of two stages
+  /// take; two stages of one role are as near as its ranks are.
+  LinkShares findLinkShares() {
+    const Target &target = getTarget(getOperation());
+    const double slowest = target.linkOf({dist::kRoleAxis}).bytes;
+    LinkShares shares(roleOfStage.empty() ? 0 : 1, 1);
+    for (size_t stage = 1; stage < roleOfStage.size(); ++stage) {
+      const int64_t from = roleOfStage[stage - 1], to = roleOfStage[stage];
+      const double bytes = target.linkBetween(dist::kRoleAxis, from, to).bytes;
+      shares.push_back(slowest / bytes);
+    }
+    return shares;
   }
 
   void setStages(ArrayRef<Piece> pieces, ArrayRef<int64_t> begins) {

@@ -255,11 +255,9 @@ private:
   /// Whether it lies in the second memory until a later part reads it.
   static bool isOffloaded(Value value) {
     auto root = dyn_cast<OpResult>(getTensorRoot(value));
-    auto results = root ? root.getOwner()->getAttrOfType<DenseI64ArrayAttr>(
-                              kOffloadedResultsAttr)
-                        : DenseI64ArrayAttr();
-    return results &&
-           llvm::is_contained(results.asArrayRef(), root.getResultNumber());
+    auto region = root ? dyn_cast<FusedOp>(root.getOwner()) : FusedOp();
+    return region && llvm::is_contained(region.getOffloaded(),
+                                        int64_t(root.getResultNumber()));
   }
 
   /// The part's argument for what an earlier one has.
@@ -267,9 +265,7 @@ private:
     StateOp state = places.lookup(value);
     if (!state) {
       places[value] = state = states.add(value);
-      if (isOffloaded(value))
-        state->setAttr(sched::kOffloadedAttr,
-                       UnitAttr::get(whole.getContext()));
+      state.setOffloaded(isOffloaded(value));
       kept.push_back({value, state, homeOf(value)});
       ++stashed;
     }
@@ -351,8 +347,7 @@ private:
     for (FlightStates::Flight &flight : states.getAll()) {
       const std::set<unsigned> &own =
           users[FlatSymbolRefAttr::get(flight.state.getSymNameAttr())];
-      StringRef space =
-          flight.state->hasAttr(sched::kOffloadedAttr) ? kOffloadedRing : "";
+      StringRef space = flight.state.getOffloaded() ? kOffloadedRing : "";
       setRing(flight.state, space + kindOf(flight, own) + suffixOf(own));
     }
   }

@@ -54,13 +54,17 @@ private:
     return true;
   }
 
+  static bool isHeldBySeveral(Operation &op) {
+    auto state = dyn_cast<StateOp>(op);
+    return state && state.getHolders();
+  }
+
   bool areEqual(Operation &op, Operation &other) {
     if (op.getName() != other.getName() ||
         op.getNumOperands() != other.getNumOperands() ||
         op.getResultTypes() != other.getResultTypes() ||
-        op.getNumRegions() != other.getNumRegions() ||
-        op.hasAttr(kHoldersAttr) || other.hasAttr(kHoldersAttr) ||
-        !areEqual(op.getLoc(), other.getLoc()))
+        op.getNumRegions() != other.getNumRegions() || isHeldBySeveral(op) ||
+        isHeldBySeveral(other) || !areEqual(op.getLoc(), other.getLoc()))
       return false;
     for (auto [a, b] : llvm::zip(op.getOperands(), other.getOperands()))
       if (values.lookup(a) != b)
@@ -218,7 +222,7 @@ private:
   }
 
   void changeMessages(StateOp state) {
-    auto ends = state->getAttrOfType<ArrayAttr>(kMessageAttr);
+    ArrayAttr ends = state.getMessagesAttr();
     if (!ends)
       return;
     Builder builder(state.getContext());
@@ -233,7 +237,7 @@ private:
       list.set("peer", builder.getI64IntegerAttr(peer));
       changed.push_back(list.getDictionary(builder.getContext()));
     }
-    state->setAttr(kMessageAttr, builder.getArrayAttr(changed));
+    state.setMessagesAttr(builder.getArrayAttr(changed));
   }
 
   ModuleOp role, original;

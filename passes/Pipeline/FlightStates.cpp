@@ -48,14 +48,14 @@ void FlightStates::addMessage(StateOp state, const MessageEnd &end,
   if (sends)
     list.set(kSendsKey, builder.getUnitAttr());
   SmallVector<Attribute> all;
-  if (auto old = state->getAttrOfType<ArrayAttr>(kMessageAttr))
+  if (ArrayAttr old = state.getMessagesAttr())
     llvm::append_range(all, old);
   all.push_back(list.getDictionary(builder.getContext()));
-  state->setAttr(kMessageAttr, builder.getArrayAttr(all));
+  state.setMessagesAttr(builder.getArrayAttr(all));
 }
 
 void setRing(StateOp state, const Twine &ring) {
-  state->setAttr(kRingAttr, StringAttr::get(state.getContext(), ring));
+  state.setRingAttr(StringAttr::get(state.getContext(), ring));
 }
 
 } // namespace zc

@@ -125,8 +125,7 @@ private:
     // A stage reads all of its units at once, those of other stages, too.
     const int64_t chunk = unit.chunks.empty() ? 0 : *unit.chunks.begin();
     if (getOperation()->hasAttr(kSharesUnitsAttr) && unit.chunks.size() == 1)
-      whole->setAttr(kUnitStageAttr,
-                     Builder(&getContext()).getI64IntegerAttr(chunk));
+      whole.setUnitStage(chunk);
     func::FuncOp program = programOf(chunk);
     IRMapping mapping;
     mapping.map(first.getInputs()[0], getStateArgument(program, state));

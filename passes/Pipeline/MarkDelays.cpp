@@ -73,8 +73,7 @@ private:
       return state.emitError("'") << state.getSymName() << "' is read by stage "
                                   << stage << " of " << delays.size();
     if (int64_t delay = delays[stage])
-      state->setAttr(kDelayAttr,
-                     Builder(&getContext()).getI64IntegerAttr(delay));
+      state.setDelay(delay);
     return success();
   }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 namespace zc {
 namespace {
@@ -12,10 +13,10 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 class Partitioner {
 public:
   Partitioner(const std::vector<Segment> &segments, int64_t stages,
-              const MemoryLimit &memory)
+              const MemoryLimit &memory, const LinkShares &links)
       : segments(segments), stages(stages), count(int64_t(segments.size())),
-        memory(memory), time(count + 1), trained(count + 1), stash(count + 1),
-        held(count) {
+        memory(memory), links(links), time(count + 1), trained(count + 1),
+        stash(count + 1), held(count) {
     for (int64_t i = 0; i < count; ++i) {
       time[i + 1] = time[i] + segments[i].seconds;
       trained[i + 1] = trained[i] + segments[i].trains;
@@ -27,11 +28,17 @@ public:
 
   /// The times that some stage could have, ascending.
   std::vector<double> bottlenecks() const {
+    std::set<double> shares;
+    for (int64_t stage = 1; stage < stages; ++stage)
+      shares.insert(linkShare(stage));
+    if (shares.empty()) // one stage, which nothing is sent to
+      shares.insert(1);
     std::vector<double> times;
-    for (int64_t begin = 0; begin < count; ++begin)
-      for (int64_t end = begin + 1; end <= count; ++end)
-        if (isStage(begin, end))
-          times.push_back(slowest(begin, end));
+    for (double share : shares)
+      for (int64_t begin = 0; begin < count; ++begin)
+        for (int64_t end = begin + 1; end <= count; ++end)
+          if (isStage(begin, end))
+            times.push_back(slowest(begin, end, share));
     std::sort(times.begin(), times.end());
     times.erase(std::unique(times.begin(), times.end()), times.end());
     return times;
@@ -83,11 +90,12 @@ public:
           // Longer stages only take longer.
           if (time[end] - time[begin] > limit)
             break;
-          if (!isStage(begin, end) || slowest(begin, end) > limit ||
+          if (!isStage(begin, end) ||
+              slowest(begin, end, linkShare(stage - 1)) > limit ||
               bytesOf(stage - 1, begin, end) > mostBytes)
             continue;
           double sum = best[stage - 1][begin] + time[end] - time[begin] +
-                       cutSeconds(begin);
+                       cutSeconds(begin, linkShare(stage - 1));
           if (sum < best[stage][end] ||
               (sum == best[stage][end] && sum < kNever)) {
             best[stage][end] = sum;
@@ -131,17 +139,22 @@ private:
   bool isStage(int64_t begin, int64_t end) const {
     return trained[end] > trained[begin];
   }
-  double cutSeconds(int64_t begin) const {
-    return begin ? segments[begin].cutSeconds : 0;
+  /// The share of the link in front of a stage.
+  double linkShare(int64_t stage) const {
+    return stage < int64_t(links.size()) ? links[stage] : 1;
+  }
+  double cutSeconds(int64_t begin, double share) const {
+    return begin ? segments[begin].cutSeconds * share : 0;
   }
   /// A stage sends while it computes, so that the longer of both counts.
-  double slowest(int64_t begin, int64_t end) const {
-    return std::max(time[end] - time[begin], cutSeconds(begin));
+  double slowest(int64_t begin, int64_t end, double share) const {
+    return std::max(time[end] - time[begin], cutSeconds(begin, share));
   }
 
   const std::vector<Segment> &segments;
   const int64_t stages, count;
   const MemoryLimit &memory;
+  const LinkShares &links;
   std::vector<double> time;              // of all segments in front
   std::vector<int64_t> trained;          // segments in front that train
   std::vector<double> stash;             // bytes of all segments in front
@@ -152,8 +165,9 @@ private:
 
 std::optional<Partition> partition(const std::vector<Segment> &segments,
                                    int64_t stages, int64_t microBatches,
-                                   const MemoryLimit &memory) {
-  Partitioner partitioner(segments, stages, memory);
+                                   const MemoryLimit &memory,
+                                   const LinkShares &links) {
+  Partitioner partitioner(segments, stages, memory, links);
   double mostBytes = kNever;
   if (memory.bytes > 0)
     mostBytes = std::max(memory.bytes, partitioner.leastBytes());

@@ -12,7 +12,8 @@ namespace zc {
 /// A piece of the model that is never cut, in topological order.
 struct Segment {
   double seconds = 0; // of its forward and backward, for one micro-batch
-  /// Time to send what crosses the cut in front of it, both passes.
+  /// Time to send what crosses the cut in front of it, both passes, over the
+  /// slowest of the links between stages.
   double cutSeconds = 0;
   bool trains = false; // whether it reads a trained parameter
   /// Whether it updates what needs every micro-batch in its order, so that its
@@ -39,6 +40,10 @@ struct MemoryLimit {
   std::vector<double> tensorBytes;
 };
 
+/// For each stage, the seconds of a message over the link in front of it, as a
+/// share of those over the slowest link; stages behind the last one have 1.
+using LinkShares = std::vector<double>;
+
 /// A partition into stages and the time of a step by the pipeline's own
 /// formula.
 struct Partition {
@@ -60,7 +65,8 @@ struct Partition {
 /// none needs more than the largest stage must.
 std::optional<Partition> partition(const std::vector<Segment> &segments,
                                    int64_t stages, int64_t microBatches,
-                                   const MemoryLimit &memory = {});
+                                   const MemoryLimit &memory = {},
+                                   const LinkShares &links = {});
 
 } // namespace zc
 

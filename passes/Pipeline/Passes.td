@@ -34,6 +34,9 @@ def AssignStagesPass : Pass<"zc-assign-stages", "::mlir::ModuleOp"> {
            "front of them">,
     ListOption<"inFlight", "in-flight", "int64_t",
                "for each stage, how many micro-batches are under way at most">,
+    ListOption<"roleOfStage", "role-of-stage", "int64_t",
+               "the role that has each stage: cuts are priced by the links between "
+               "these; none: by the slowest link">,
     Option<"memoryBytes", "memory-bytes", "int64_t", "0",
            "that a rank has; stages that need more are chosen where there are no "
            "others. 0: any">,
@@ -52,14 +55,14 @@ def MarkDelaysPass : Pass<"zc-mark-delays", "::mlir::ModuleOp"> {
   let summary = "say which versions of parameters a step without flush reads";
   let description = [{
     After `--zc-assign-stages`. Without flush, forwards and backwards of a stage
-    read parameters that are some steps old; `train.delay` on a parameter, or on
+    read parameters that are some steps old; `delay` on a parameter, or on
     its 16-bit copy, says how many. A parameter that several stages read would
     need their gradients' sum before each update, and is refused. On one rank,
     the reference of what roles compute, stages have no other meaning and are
     forgotten.
 
     ```mlir
-    train.state @w "parameter" : tensor<8x4xf32> {train.delay = 1 : i64}
+    train.state @w "parameter" : tensor<8x4xf32> {delay = 1 : i64}
     ```
   }];
   let options = [
@@ -74,7 +77,7 @@ def MarkDelaysPass : Pass<"zc-mark-delays", "::mlir::ModuleOp"> {
 def AddVersionsPass : Pass<"zc-add-versions", "::mlir::ModuleOp"> {
   let summary = "make states of the versions that programs read and write";
   let description = [{
-    On fused ops, before memory is planned. A state with `train.delay` has versions:
+    On fused ops, before memory is planned. A state with a `delay` has versions:
     `@micro` reads the one that is so many steps old; `@apply` reads
     the newest and writes the next one: states of their own, in slots of the same
     memory. `train.versions` on the module is how many slots there are. Other
@@ -82,9 +85,9 @@ def AddVersionsPass : Pass<"zc-add-versions", "::mlir::ModuleOp"> {
 
     ```mlir
     train.state @version.read.w "parameter" : tensor<8x4xf32>
-        {train.version_of = @w, train.version_age = 1 : i64}
+        {version_of = @w, version_age = 1 : i64}
     train.state @version.written.w "parameter" : tensor<8x4xf32>
-        {train.version_of = @w, train.version_age = -1 : i64}
+        {version_of = @w, version_age = -1 : i64}
     ```
   }];
   let dependentDialects = ["::zc::train::TrainDialect"];

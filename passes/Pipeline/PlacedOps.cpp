@@ -39,9 +39,9 @@ double estimateOpSeconds(Operation *op) {
   auto cost = dyn_cast<CostOpInterface>(op);
   if (!cost || isa<ReshapeOp>(op)) // a view costs nothing
     return 0;
-  const MachineRates &rates = getTarget(op).rates();
-  return std::max(cost.getFlops() / rates.flops,
-                  countBytes(cost) / rates.bytes);
+  const Target &target = getTarget(op);
+  return std::max(cost.getFlops() / target.flopsOf(op),
+                  countBytes(cost) / target.rates().bytes);
 }
 
 namespace {

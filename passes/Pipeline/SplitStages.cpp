@@ -556,8 +556,7 @@ private:
     for (auto &[name, numbers] : holders)
       if (numbers.size() > 1)
         for (int64_t number : numbers)
-          roles[number].lookupSymbol(name)->setAttr(
-              kHoldersAttr, DenseI64ArrayAttr::get(&getContext(), numbers));
+          roles[number].lookupSymbol<StateOp>(name).setHolders(numbers);
     return success();
   }
 

@@ -215,7 +215,7 @@ private:
   static LogicalResult checkHolders(MatmulOp op, StringRef weight) {
     auto module = op->getParentOfType<ModuleOp>();
     auto state = module.lookupSymbol<StateOp>(weight);
-    if (!state || !state->hasAttr(kHoldersAttr))
+    if (!state || !state.getHolders())
       return success();
     return state.emitError("'")
            << weight << "' is a weight of several stages, or of replicas of "

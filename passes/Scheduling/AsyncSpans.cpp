@@ -11,7 +11,7 @@ AsyncSpans::AsyncSpans(func::FuncOp program) {
   SmallVector<FusedOp> underWay;
   unsigned position = 0;
   for (FusedOp op : program.getOps<FusedOp>()) {
-    if (op->hasAttr(kAsyncAttr)) {
+    if (op.getAsync()) {
       underWay.push_back(op);
       ++position;
       continue;

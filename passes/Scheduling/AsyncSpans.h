@@ -9,7 +9,7 @@
 namespace zc {
 
 /// For a program in its final order: where collectives that run beside other
-/// ops (`train.async`) are waited for. They run one after another, so that
+/// ops (`async`) are waited for. They run one after another, so that
 /// waiting for one is waiting for all before it.
 class AsyncSpans {
 public:

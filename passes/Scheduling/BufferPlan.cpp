@@ -22,7 +22,7 @@ void BufferPlan::numberUses() {
     for (Value operand : op.getInputs()) {
       Value root = getTensorRoot(operand);
       lastUses[root] = position;
-      if (op->hasAttr(kAsyncAttr))
+      if (op.getAsync())
         senders[root].push_back(op);
     }
     for (Value result : op.getResults())
@@ -67,7 +67,7 @@ void BufferPlan::placeReturnedValues() {
 /// Whether an async collective may still read `root` while `op` runs.
 bool BufferPlan::isSent(Value root, FusedOp op) const {
   auto found = senders.find(root);
-  return found != senders.end() && !op->hasAttr(kAsyncAttr) &&
+  return found != senders.end() && !op.getAsync() &&
          llvm::any_of(found->second, [&](FusedOp sender) {
            return spans.getEnd(sender) > positions.at(op);
          });

@@ -4,7 +4,6 @@
 // memory is decided once and written into the instructions.
 //
 //===----------------------------------------------------------------------===//
-#include "dialects/Train/Epilogue.h"
 #include "passes/Scheduling/Passes.h"
 #include "passes/Scheduling/ProgramConverter.h"
 #include "passes/Scheduling/TrainProgram.h"
@@ -82,7 +81,7 @@ static bool yieldsFirstResults(Block &body) {
 // else no library computes.
 static LogicalResult checkLibraryCalls(func::FuncOp program) {
   for (FusedOp op : program.getOps<FusedOp>()) {
-    if (!op.getLibrary() || isJoined(op))
+    if (!op.getLibrary() || op.getJoined())
       continue;
     Block &body = op.getBody().front();
     if (!llvm::hasSingleElement(body.without_terminator()) ||

@@ -137,13 +137,8 @@ void HostUpdates::noteTimes(ArrayRef<LaunchOp> launches) {
     if (!isa<InstructionOpInterface>(op) || getStream(&op) != kMainStream ||
         hosts.contains(&op))
       continue;
-    auto cost = [&](StringRef name) {
-      auto value = op.getAttrOfType<FloatAttr>(name);
-      return value ? value.getValueAsDouble() : 0.0;
-    };
     main.push_back(&op);
-    begins.push_back(begins.back() +
-                     estimateSeconds(rates, cost("flops"), cost("bytes")));
+    begins.push_back(begins.back() + estimateInstructionSeconds(&op));
   }
 }
 
@@ -161,8 +156,7 @@ static train::StateOp getState(Value root) {
 /// Whether the buffer lies in the second memory.
 bool HostUpdates::isHosts(Value root) const {
   train::StateOp state = getState(root);
-  return state ? state->hasAttr(kOffloadedAttr)
-               : isOffloadedAlloc(root.getDefiningOp());
+  return state ? state.getOffloaded() : isOffloadedAlloc(root.getDefiningOp());
 }
 
 /// Code of one element after another is quick on any processor.
@@ -182,7 +176,7 @@ bool HostUpdates::isUpdate(LaunchOp launch) {
     if (!isHosts(root))
       continue;
     train::StateOp state = getState(root);
-    if (!state || !state->hasAttr(kHostUpdateAttr) || users[root].size() != 1)
+    if (!state || !state.getHostUpdate() || users[root].size() != 1)
       return false;
     updates |= llvm::is_contained(launch.getInputs(), root);
   }
@@ -226,8 +220,8 @@ void HostUpdates::move(LaunchOp launch) {
 Value HostUpdates::allocate(Value like, Operation *before) {
   builder.setInsertionPoint(before);
   return AllocOp::create(builder, like.getLoc(),
-                         cast<MemRefType>(like.getType()),
-                         builder.getStringAttr(kOffloaded), /*offset=*/nullptr);
+                         cast<MemRefType>(like.getType()), kOffloaded,
+                         /*offset=*/nullptr);
 }
 
 CopyOp HostUpdates::copy(Value from, Value to, LaunchOp launch,
@@ -397,9 +391,8 @@ namespace {
 struct HostUpdatesPass : impl::HostUpdatesPassBase<HostUpdatesPass> {
   void runOnOperation() override {
     const bool any =
-        llvm::any_of(getOperation().getOps<train::StateOp>(), [](auto state) {
-          return state->hasAttr(kHostUpdateAttr);
-        });
+        llvm::any_of(getOperation().getOps<train::StateOp>(),
+                     [](auto state) { return state.getHostUpdate(); });
     if (!any)
       return markAllAnalysesPreserved();
     HostKernels kernels(getOperation());

@@ -136,8 +136,9 @@ private:
 /// One program.
 class Joiner {
 public:
-  Joiner(ProgramOp program, JoinedKernels &kernels, const MachineRates &rates)
-      : body(program.getBody().front()), kernels(kernels), rates(rates) {}
+  Joiner(ProgramOp program, JoinedKernels &kernels, const Target &target)
+      : body(program.getBody().front()), kernels(kernels), target(target),
+        rates(target.rates()) {}
 
   /// Returns how many launches there are less.
   unsigned run() {
@@ -171,7 +172,7 @@ private:
     const double bytes = op.getBytes().convertToDouble();
     const double flops = op.getFlops().convertToDouble();
     return bytes < rates.launchSeconds * rates.bytes &&
-           flops < rates.launchSeconds * rates.flops &&
+           flops < rates.launchSeconds * target.flopsOf(op) &&
            op->getNumOperands() < kMaxBuffers &&
            llvm::none_of(op->getOperands(), isOffloaded);
   }
@@ -180,8 +181,9 @@ private:
   static bool isOffloaded(Value buffer) {
     Operation *root = getRoot(buffer).getDefiningOp();
     if (auto state = dyn_cast<StateOp>(root))
-      return SymbolTable::lookupNearestSymbolFrom(root, state.getStateAttr())
-          ->hasAttr(kOffloadedAttr);
+      return SymbolTable::lookupNearestSymbolFrom<train::StateOp>(
+                 root, state.getStateAttr())
+          .getOffloaded();
     return root->hasAttr(kOffloadAttr);
   }
 
@@ -303,6 +305,7 @@ private:
 
   Block &body;
   JoinedKernels &kernels;
+  const Target &target;
   const MachineRates &rates;
   std::vector<Waiting> waiting; // in the program's order
   llvm::DenseSet<Value> heldRoots;
@@ -313,12 +316,11 @@ private:
 struct JoinLaunches : public impl::JoinLaunchesPassBase<JoinLaunches> {
   void runOnOperation() override {
     const Target &target = getTarget(getOperation());
-    const MachineRates &rates = target.rates();
-    if (!target.runsThreadBlocks() || rates.launchSeconds == 0)
+    if (!target.runsThreadBlocks() || target.rates().launchSeconds == 0)
       return;
     JoinedKernels kernels(getOperation());
     for (auto program : getOperation().getOps<ProgramOp>())
-      numSaved += Joiner(program, kernels, rates).run();
+      numSaved += Joiner(program, kernels, target).run();
     eraseUnused();
   }
 

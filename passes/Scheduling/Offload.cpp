@@ -5,6 +5,7 @@
 // order, so that times are known, and before offsets, so that the bytes count.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Dist/Notes.h"
 #include "passes/Scheduling/OffloadTimes.h"
 #include "passes/Scheduling/OffloadUses.h"
 #include "passes/Scheduling/Passes.h"
@@ -51,7 +52,6 @@ private:
   void planFetch(const OffloadSpan &span, Value from, Value to,
                  unsigned earliest);
   void planStore(const OffloadSpan &span, Value from, Value to);
-  double secondsOf(Operation *op) const;
   void placeStores();
   void placeLastStores();
   void placeFetches();
@@ -74,22 +74,11 @@ void Offloader::run() {
     offload(root, spans);
   if (copies.empty())
     return;
-  SmallVector<double> seconds;
-  for (Operation *op : uses.getMain())
-    seconds.push_back(secondsOf(op));
-  chooseOffloadTimes(getTarget(program).rates(), seconds, copies);
+  chooseOffloadTimes(getTarget(program).rates(), uses.getSeconds(), copies);
   placeStores();
   placeFetches();
   placeWaits();
   eraseUnused();
-}
-
-double Offloader::secondsOf(Operation *op) const {
-  auto cost = [&](StringRef name) {
-    auto value = op->getAttrOfType<FloatAttr>(name);
-    return value ? value.getValueAsDouble() : 0.0;
-  };
-  return estimateSeconds(getTarget(op).rates(), cost("flops"), cost("bytes"));
 }
 
 //===----------------------------------------------------------------------===//
@@ -99,12 +88,12 @@ double Offloader::secondsOf(Operation *op) const {
 /// The transient buffer of a span.
 Value Offloader::stage(Value root, const OffloadSpan &span) {
   auto alloc = root.getDefiningOp<AllocOp>();
-  StringRef memoryClass = kCommunication; // staging
+  MemoryClass memoryClass = kCommunication; // staging
   if (alloc)
     memoryClass = sched::getMemoryClass(span.held);
   builder.setInsertionPointAfter(root.getDefiningOp());
   return AllocOp::create(builder, root.getLoc(), span.held.getType(),
-                         builder.getStringAttr(memoryClass),
+                         memoryClass,
                          /*offset=*/nullptr);
 }
 
@@ -143,10 +132,9 @@ Value Offloader::placeToStore(Value root, const OffloadSpan &span,
     return offloaded = span.left;
   builder.setInsertionPointAfter(root.getDefiningOp());
   if (!offloaded)
-    return offloaded =
-               AllocOp::create(builder, root.getLoc(), span.left.getType(),
-                               builder.getStringAttr(kOffloaded),
-                               /*offset=*/nullptr);
+    return offloaded = AllocOp::create(builder, root.getLoc(),
+                                       span.left.getType(), kOffloaded,
+                                       /*offset=*/nullptr);
   builder.setInsertionPointAfterValue(offloaded);
   return offloaded = ViewOp::create(builder, root.getLoc(), span.left.getType(),
                                     offloaded, /*memory_class=*/nullptr);
@@ -294,12 +282,34 @@ namespace {
 
 struct OffloadPass : impl::OffloadPassBase<OffloadPass> {
   void runOnOperation() override {
+    keepBusyStates();
     for (ProgramOp program : getOperation().getOps<ProgramOp>()) {
       Offloader offloader(program);
       offloader.run();
       numFetches += offloader.getNumFetches();
       numStores += offloader.getNumStores();
     }
+  }
+
+private:
+  /// States that a step or a micro-batch begins with stay on the device, for
+  /// all programs.
+  void keepBusyStates() {
+    SymbolTable symbols(getOperation());
+    unsigned kept = 0;
+    for (StringRef name : {train::kStepProgram, train::kMicroProgram})
+      if (auto program = symbols.lookup<ProgramOp>(name))
+        for (Value root : OffloadUses(program).findBusyStates()) {
+          auto use = cast<sched::StateOp>(root.getDefiningOp());
+          symbols.lookup<train::StateOp>(use.getState()).setOffloaded(false);
+          ++kept;
+        }
+    if (kept > 0)
+      dist::addNote(getOperation(),
+                    llvm::Twine(kept) +
+                        " of the states to offload stay on the device: steps "
+                        "begin with them, and copies would not be there in "
+                        "time");
   }
 };
 

@@ -1,6 +1,8 @@
 //===- OffloadUses.cpp - when offloaded values are needed -----------------===//
 #include "passes/Scheduling/OffloadUses.h"
 
+#include "passes/Scheduling/TrainProgram.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -8,7 +10,7 @@ using namespace zc::sched;
 
 namespace zc {
 
-// Instructions between two uses for which a value is not copied away and back.
+// Instructions between two uses for which no value is copied away and back.
 static constexpr unsigned kNear = 1;
 
 const OffloadUse &OffloadSpan::last() const {
@@ -19,11 +21,12 @@ const OffloadUse &OffloadSpan::last() const {
   return *best;
 }
 
-OffloadUses::OffloadUses(ProgramOp program) {
+OffloadUses::OffloadUses(ProgramOp program) : target(getTarget(program)) {
   findRoots(program);
   if (spans.empty())
     return;
   findEnds(program);
+  countSeconds();
   for (Operation &op : program.getBody().front()) {
     addUses(op);
     if (isa<InstructionOpInterface>(op) && getStream(&op) == kMainStream)
@@ -35,7 +38,7 @@ void OffloadUses::findRoots(ProgramOp program) {
   SymbolTable symbols(program->getParentOfType<ModuleOp>());
   for (Operation &op : program.getBody().front()) {
     if (auto use = dyn_cast<sched::StateOp>(op)) {
-      if (!symbols.lookup(use.getState())->hasAttr(kOffloadedAttr))
+      if (!symbols.lookup<train::StateOp>(use.getState()).getOffloaded())
         continue;
       spans[use] = {};
       current[use] = use;
@@ -74,6 +77,53 @@ void OffloadUses::findEnds(ProgramOp program) {
     ends[last] = {time, nullptr};
 }
 
+void OffloadUses::countSeconds() {
+  elapsed.push_back(0);
+  for (Operation *op : main) {
+    seconds.push_back(estimateInstructionSeconds(op));
+    elapsed.push_back(elapsed.back() + seconds.back());
+  }
+}
+
+double OffloadUses::secondsBetween(unsigned from, unsigned to) const {
+  return elapsed[to] - elapsed[from];
+}
+
+/// One way, without latency, as copies follow one another.
+double OffloadUses::copySeconds(Value root) const {
+  return static_cast<double>(getByteSize(root)) / target.rates().copy.bytes;
+}
+
+/// Whether the value stays for `use`. A value that is only read need not be
+/// stored, but its way back would have to begin where `span` ends, so that
+/// there would be no room meanwhile either.
+bool OffloadUses::isNear(Value root, const OffloadSpan &span,
+                         const OffloadUse &use) const {
+  const OffloadUse &last = span.last();
+  if (!last.endOp || use.begin <= last.end + kNear)
+    return true;
+  return target.runsBesideHost() && !span.writes &&
+         secondsBetween(last.end, use.begin) < copySeconds(root);
+}
+
+SmallVector<Value> OffloadUses::findBusyStates() const {
+  SmallVector<Value> busy;
+  if (!target.runsBesideHost())
+    return busy;
+  for (const auto &[root, list] : spans) {
+    if (!root.getDefiningOp<sched::StateOp>() || list.empty())
+      continue;
+    const bool writes =
+        llvm::any_of(list, [](const OffloadSpan &span) { return span.writes; });
+    double unused = secondsBetween(0, list.front().begin());
+    if (writes)
+      unused += secondsBetween(list.back().last().end, main.size());
+    if (unused < copySeconds(root) * (writes ? 2 : 1))
+      busy.push_back(root);
+  }
+  return busy;
+}
+
 /// The value that `buffer` is a name for.
 Value OffloadUses::resolve(Value buffer) const {
   while (!written.contains(buffer)) {
@@ -103,9 +153,7 @@ void OffloadUses::addUses(Operation &op) {
 
 void OffloadUses::add(Value root, const OffloadUse &use) {
   std::vector<OffloadSpan> &list = spans[root];
-  bool isNear = !list.empty() && (!list.back().last().endOp ||
-                                  use.begin <= list.back().last().end + kNear);
-  if (!isNear) {
+  if (list.empty() || !isNear(root, list.back(), use)) {
     OffloadSpan &span = list.emplace_back();
     span.held = span.left = current.lookup(root);
   }

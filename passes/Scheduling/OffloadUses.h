@@ -3,6 +3,7 @@
 #define ZC_PASSES_SCHEDULING_OFFLOADUSES_H
 
 #include "dialects/Sched/SchedDialect.h"
+#include "passes/Target/Target.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -45,12 +46,26 @@ public:
     return spans.getArrayRef();
   }
 
-  /// Instructions of the main stream.
+  /// Instructions of the main stream, and the seconds that each takes by the
+  /// cost model.
   llvm::ArrayRef<mlir::Operation *> getMain() const { return main; }
+  llvm::ArrayRef<double> getSeconds() const { return seconds; }
+
+  /// The states that the program wants sooner after its begin than they could
+  /// be there; of those that it writes, sooner than they could be away behind
+  /// its end and back in front of the next one's first use. None where the
+  /// second memory is a file: who asks for that wants the room, whatever it
+  /// takes.
+  llvm::SmallVector<mlir::Value> findBusyStates() const;
 
 private:
   void findRoots(sched::ProgramOp program);
   void findEnds(sched::ProgramOp program);
+  void countSeconds();
+  double secondsBetween(unsigned from, unsigned to) const;
+  double copySeconds(mlir::Value root) const;
+  bool isNear(mlir::Value root, const OffloadSpan &span,
+              const OffloadUse &use) const;
   void addUses(mlir::Operation &op);
   void add(mlir::Value root, const OffloadUse &use);
   void note(OffloadSpan &span, mlir::Operation *op, mlir::Value root);
@@ -60,6 +75,9 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> current; // by root
   llvm::DenseSet<mlir::Value> written;
   llvm::SmallVector<mlir::Operation *> main;
+  llvm::SmallVector<double> seconds; // of `main`
+  llvm::SmallVector<double> elapsed; // in front of each, and at the end
+  const Target &target;
   /// The op that waits for an async instruction, and its number.
   llvm::DenseMap<mlir::Operation *, std::pair<unsigned, mlir::Operation *>>
       ends;

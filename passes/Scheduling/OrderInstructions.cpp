@@ -125,7 +125,7 @@ void ProgramGraph::delayRecomputed() {
     updates.insert(getTensorRoot(operand).getDefiningOp());
   std::optional<unsigned> before;
   for (auto [node, op] : llvm::enumerate(ops)) {
-    if (op->hasAttr(kRecomputedAttr)) {
+    if (op.getRecomputed()) {
       if (before)
         graph.addOrder(*before, node);
     } else if (!updates.contains(op)) {

@@ -133,9 +133,9 @@ void Overlap::addNode(FusedOp op) {
   // A gather that the backward repeats must not start as early as it can: its
   // result, which the forward released, would be kept after all. Sums over
   // roles have an order of their own, which waits for no reader's turn.
-  node.isGather = !isAmongRoles(op) &&
-                  (node.numMissing == 0 || op->hasAttr(kPrefetchedAttr) ||
-                   isOfBackward(op) || goesRound(op));
+  node.isGather =
+      !isAmongRoles(op) && (node.numMissing == 0 || op.getPrefetched() ||
+                            isOfBackward(op) || goesRound(op));
   if (!node.isGather)
     mostReducedBytes = std::max(mostReducedBytes, 2 * bytesSent(op));
 }
@@ -173,7 +173,7 @@ void Overlap::saveWork() {
 bool Overlap::isMovable(unsigned index) const {
   const Node &node = nodes[index];
   return !node.isCollective && !node.successors.empty() && node.turn == index &&
-         !updates.contains(node.op) && !node.op->hasAttr(kRecomputedAttr) &&
+         !updates.contains(node.op) && !FusedOp(node.op).getRecomputed() &&
          !node.op->hasAttr(kLateAttr) && !node.op->hasAttr(kKeptGradientsAttr);
 }
 
@@ -300,7 +300,7 @@ void Overlap::keepOrder() {
     }
     if (nodes[index].isCollective)
       continue;
-    bool isFree = op->hasAttr(kRecomputedAttr) || isOfBackward(op) ||
+    bool isFree = op.getRecomputed() || isOfBackward(op) ||
                   (growsLate[index] && nodes[index].turn == index) ||
                   nodes[index].numMissing == 0;
     if (op->hasAttr(kLateAttr))
@@ -481,7 +481,7 @@ static unsigned markAsync(func::FuncOp program) {
       next = op;
       continue;
     }
-    op->setAttr(kAsyncAttr, UnitAttr::get(op.getContext()));
+    op.setAsync(true);
     ++count;
   }
   return count;

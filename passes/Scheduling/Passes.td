@@ -38,7 +38,7 @@ def OverlapCollectivesPass
     as what it sends is there, what reads its result comes as late as a cost model
     says that it has arrived, and other ops take the time between. Gathers of
     states begin `prefetch` gathers ahead of what reads them. Collectives with
-    something beside them are marked `train.async`. No more bytes are on their way
+    something beside them are marked `async`. No more bytes are on their way
     to be reduced than twice the largest of them.
 
     ```mlir
@@ -48,7 +48,7 @@ def OverlapCollectivesPass
     %h = train.fused ...
     // becomes
     %g = train.fused ...
-    %s = train.fused(%g) ... dist.all_reduce ... {train.async}
+    %s = train.fused(%g) ... dist.all_reduce ... {async}
     %h = train.fused ...
     %w1 = train.fused(%w, %s) ...
     ```
@@ -141,7 +141,7 @@ def HostUpdatesPass : Pass<"zc-host-updates", "::mlir::ModuleOp"> {
   let summary = "let the host update the states that lie in its memory";
   let description = [{
     Requires the programs of `--zc-convert-to-sched`. A launch of elementwise code
-    that writes over the old values of states with `sched.host_update` runs on the
+    that writes over the old values of states with `host_update` runs on the
     host, where they lie. All else that it reads goes there by async copies, as
     soon as it is written; all else that it writes comes back. A cost model says how long
     gradients are kept for their copies, as for `--zc-offload`, and behind which
@@ -169,16 +169,19 @@ def OffloadPass : Pass<"zc-offload", "::mlir::ModuleOp"> {
   let summary = "keep what is not needed at the moment in the second memory";
   let description = [{
     Requires the programs of `--zc-convert-to-sched`. States with
-    `sched.offloaded` lie in the second memory space, which only copies reach; the
+    `offloaded` lie in the second memory space, which only copies reach; the
     value of an allocation with `sched.offload` lies there while nothing uses it.
     Uses that stand close together share a buffer of the transient region: the
     value is copied there ahead of the first, and back behind the last if it is
     new. The copies are async. A cost model says how far ahead they begin and when
     nobody has to wait for them; the bytes on their way each way are at most twice
-    the most that one instruction needs.
+    the most that one instruction needs. Where the second memory is a host's, a
+    value that is only read stays if its next use comes sooner than it would be
+    back, and a state stays on the device (a note counts them) if a step or a
+    micro-batch begins with it, sooner than it could be there.
 
     ```mlir
-    %m = sched.state @m : memref<4xf32> // sched.offloaded
+    %m = sched.state @m : memref<4xf32> // offloaded
     %1 = sched.view %m : memref<4xf32> to memref<4xf32>
     sched.launch @update ins(%g, %m : ...) outs(%1 : memref<4xf32>)
     // becomes

@@ -2,7 +2,6 @@
 #include "passes/Scheduling/ProgramConverter.h"
 
 #include "dialects/Dist/DistDialect.h"
-#include "dialects/Train/Epilogue.h"
 #include "dialects/Train/Tokens.h"
 #include "passes/Analysis/LoopNests.h"
 #include "passes/Analysis/Views.h"
@@ -111,7 +110,7 @@ void ProgramConverter::saveOldValues() {
     Value &copy = copies[old];
     if (!copy) {
       copy = sched::AllocOp::create(builder, old.getLoc(), bufferTypeOf(old),
-                                    builder.getStringAttr(sched::kActivations),
+                                    sched::kActivations,
                                     /*offset=*/nullptr);
       copyBuffer(builder, old.getLoc(), buffers.at(old), copy,
                  getArgumentState(old).getValue());
@@ -138,10 +137,9 @@ static bool isStaging(FusedOp op) {
 
 Value ProgramConverter::makeResult(FusedOp op, OpResult result) {
   Value buffer = placeResult(op, result);
-  auto offloaded = op->getAttrOfType<DenseI64ArrayAttr>(kOffloadedResultsAttr);
   auto alloc = sched::getRoot(buffer).getDefiningOp<sched::AllocOp>();
-  if (alloc && offloaded &&
-      llvm::is_contained(offloaded.asArrayRef(), result.getResultNumber()))
+  if (alloc &&
+      llvm::is_contained(op.getOffloaded(), int64_t(result.getResultNumber())))
     alloc->setAttr(sched::kOffloadAttr, builder.getUnitAttr());
   return buffer;
 }
@@ -149,19 +147,20 @@ Value ProgramConverter::makeResult(FusedOp op, OpResult result) {
 Value ProgramConverter::placeResult(FusedOp op, OpResult result) {
   const Home &home = plan.getHome(result);
   MemRefType type = bufferTypeOf(result);
-  StringAttr memoryClass = builder.getStringAttr(
+  const sched::MemoryClass memoryClass =
       isGradient(op, result.getResultNumber()) ? sched::kGradients
       : isStaging(op)                          ? sched::kCommunication
-                                               : sched::kActivations);
+                                               : sched::kActivations;
   switch (home.kind) {
   case Home::InState:
     return sched::ViewOp::create(builder, op.getLoc(), type, states[home.state],
                                  /*memory_class=*/nullptr);
   case Home::InOperand: {
     Value operand = buffers.at(op.getInputs()[home.operands.front()]);
-    bool sameClass = sched::getMemoryClass(operand) == memoryClass.getValue();
-    return sched::ViewOp::create(builder, op.getLoc(), type, operand,
-                                 sameClass ? nullptr : memoryClass);
+    StringAttr newClass;
+    if (sched::getMemoryClass(operand) != memoryClass)
+      newClass = builder.getStringAttr(stringifyMemoryClass(memoryClass));
+    return sched::ViewOp::create(builder, op.getLoc(), type, operand, newClass);
   }
   case Home::Fresh:
     break;
@@ -209,11 +208,10 @@ Value ProgramConverter::makeWorkspace(FusedOp op) {
     return {};
   auto bytes = MemRefType::get({static_cast<int64_t>(op.getWorkspaceBytes())},
                                builder.getIntegerType(8, /*isSigned=*/false));
-  return sched::AllocOp::create(
-      builder, op.getLoc(), bytes,
-      builder.getStringAttr(isCollective(op) ? sched::kCommunication
-                                             : sched::kWorkspace),
-      /*offset=*/nullptr);
+  return sched::AllocOp::create(builder, op.getLoc(), bytes,
+                                isCollective(op) ? sched::kCommunication
+                                                 : sched::kWorkspace,
+                                /*offset=*/nullptr);
 }
 
 void ProgramConverter::convertCollective(Operation *inner, FusedOp op,
@@ -222,15 +220,15 @@ void ProgramConverter::convertCollective(Operation *inner, FusedOp op,
   sched::CollectiveOp::create(
       builder, op.getLoc(),
       builder.getStringAttr(inner->getName().stripDialect()),
-      collective.getAxes(), builder.getStringAttr(collective.getWhatIsSent()),
-      buffers.at(op.getInputs().front()), output, workspace,
-      op->getAttrOfType<UnitAttr>(kAsyncAttr),
+      collective.getAxes(),
+      builder.getStringAttr(stringifyTraffic(*collective.getWhatIsSent())),
+      buffers.at(op.getInputs().front()), output, workspace, op.getAsyncAttr(),
       builder.getI64IntegerAttr(collective.getRootNumber()),
       builder.getI64IntegerAttr(collective.getDistance()),
       inner->getAttrOfType<DenseI64ArrayAttr>("holders"),
       builder.getStringAttr(labelOf(op)), builder.getF64FloatAttr(0),
       builder.getF64FloatAttr(operandAndResultBytes(op)));
-  if (op->hasAttr(kAsyncAttr))
+  if (op.getAsync())
     underWay.push_back(op);
 }
 
@@ -253,11 +251,13 @@ void ProgramConverter::copySharedOperands(FusedOp op,
   }
 }
 
-/// The attributes of the op that a region is for, and what is joined to it.
+/// The attributes of the op that a region is for, and what is joined to it: a
+/// dictionary, "train.norm", that no op has.
 static DictionaryAttr configOf(FusedOp op) {
   NamedAttrList config(findCalled(op.getBody().front()).getAttrDictionary());
-  for (NamedAttribute joined : getJoinedMarks(op))
-    config.set(joined.getName(), joined.getValue());
+  if (DictionaryAttr joined = op.getJoinedAttr())
+    for (NamedAttribute each : joined)
+      config.set(("train." + each.getName().getValue()).str(), each.getValue());
   return config.getDictionary(op.getContext());
 }
 
@@ -267,7 +267,7 @@ void ProgramConverter::convertLibraryCall(FusedOp op,
                                           SmallVector<Value> outputs) {
   Operation &inner = findCalled(op.getBody().front());
   SmallVector<Value> inputs;
-  if (isJoined(op))
+  if (op.getJoined())
     for (Value operand : op.getInputs())
       inputs.push_back(buffers.at(operand));
   else
@@ -311,12 +311,11 @@ void ProgramConverter::convertOutputs() {
     if (getResultState(source, index))
       continue;
     auto name = source.getResultAttrOfType<StringAttr>(index, kOutputAttr);
-    StringRef kind = name ? sched::kOutput : sched::kMetric;
+    const sched::OutputKind kind = name ? sched::kOutput : sched::kMetric;
     if (!name)
       name = source.getResultAttrOfType<StringAttr>(index, kMetricAttr);
     auto output = sched::OutputOp::create(
-        builder, source.getLoc(), name, getReturned(index),
-        builder.getStringAttr(kind),
+        builder, source.getLoc(), name, getReturned(index), kind,
         source.getResultAttrOfType<IntegerAttr>(index, kBatchDimAttr));
     copyDivision(source.getResultAttrDict(index), output);
     if (Attribute order = source.getResultAttr(index, kTokenOrderAttr))

@@ -26,9 +26,7 @@ dist::BroadcastOp getServed(FusedOp region) {
 
 /// A region of its own that makes zeros.
 Value makeZeros(OpBuilder &builder, Location loc, RankedTensorType type) {
-  auto region = FusedOp::create(builder, loc, TypeRange{type}, ValueRange{},
-                                StringAttr(), builder.getI64IntegerAttr(0),
-                                builder.getDenseI64ArrayAttr({}));
+  auto region = FusedOp::create(builder, loc, TypeRange{type}, ValueRange{});
   Block &block = region.getBody().emplaceBlock();
   OpBuilder inner = OpBuilder::atBlockEnd(&block);
   auto zeros = ConstantOp::create(

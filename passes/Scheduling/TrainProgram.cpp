@@ -131,13 +131,24 @@ void applyOrder(func::FuncOp program, ArrayRef<FusedOp> order) {
   }
 }
 
-double estimateSeconds(const MachineRates &rates, double flops, double bytes) {
-  return std::max(flops / rates.flops, bytes / rates.bytes);
+double estimateSeconds(FusedOp op) {
+  const Target &target = getTarget(op);
+  WorkSum work;
+  for (Operation &inner : op.getBody().front())
+    if (auto cost = dyn_cast<CostOpInterface>(inner))
+      work.add(cost.getFlops(), target.flopsOf(&inner));
+  return std::max(work.seconds(),
+                  operandAndResultBytes(op) / target.rates().bytes);
 }
 
-double estimateSeconds(FusedOp op) {
-  return estimateSeconds(getTarget(op).rates(), getFlops(op),
-                         operandAndResultBytes(op));
+double estimateInstructionSeconds(Operation *instruction) {
+  auto cost = [&](StringRef name) {
+    auto value = instruction->getAttrOfType<FloatAttr>(name);
+    return value ? value.getValueAsDouble() : 0.0;
+  };
+  const Target &target = getTarget(instruction);
+  return std::max(cost("flops") / target.flopsOf(instruction),
+                  cost("bytes") / target.rates().bytes);
 }
 
 } // namespace zc

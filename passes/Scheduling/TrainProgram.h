@@ -4,25 +4,8 @@
 
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "passes/Target/MachineRates.h"
 
 namespace zc {
-
-/// On a fused op: it computes a value again, or decodes it, and not before the
-/// op that stands in front of it, for its results are wanted late.
-inline constexpr llvm::StringLiteral kRecomputedAttr = "train.recomputed";
-
-/// On a fused collective: it runs beside the ops that follow, until one reads
-/// its result.
-inline constexpr llvm::StringLiteral kAsyncAttr = "train.async";
-
-/// On a fused collective: its result is read long after its operand is there,
-/// so it begins as gathers of states do, a few ahead of its reader.
-inline constexpr llvm::StringLiteral kPrefetchedAttr = "train.prefetched";
-
-/// On a fused op: the numbers of the results that lie in the second memory
-/// space while nothing uses them (array<i64>).
-inline constexpr llvm::StringLiteral kOffloadedResultsAttr = "train.offloaded";
 
 /// Whether a fused op is a collective.
 bool isCollective(train::FusedOp op);
@@ -68,11 +51,11 @@ bool isAmongRoles(train::FusedOp op);
 /// Floating-point operations of all ops in the region.
 double getFlops(train::FusedOp op);
 
-/// The time of work of these costs; see below.
-double estimateSeconds(const MachineRates &rates, double flops, double bytes);
-
-/// The time of one execution by the roofline of what runs the op's module.
+/// The seconds of one execution by the roofline of what runs the op's module.
 double estimateSeconds(train::FusedOp op);
+
+/// The same of an instruction of the sched dialect, which says its costs.
+double estimateInstructionSeconds(mlir::Operation *instruction);
 
 } // namespace zc
 

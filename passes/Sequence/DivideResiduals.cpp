@@ -354,8 +354,7 @@ private:
     OpBuilder builder(first);
     auto whole = dist::ReshardOp::create(builder, value.getLoc(), value);
     whole->setAttr(dist::kShardingAttr, layout.toAttr(mesh));
-    whole->setAttr(dist::kTrafficAttr,
-                   builder.getStringAttr(dist::kActivations));
+    dist::setTraffic(whole, dist::kActivations);
     whole->setAttr(dist::kPassAttr, builder.getStringAttr(pass));
     for (OpOperand *use : uses)
       use->set(whole.getResult());
@@ -411,8 +410,7 @@ private:
     builder.setInsertionPointAfterValue(value);
     auto divided = dist::ReshardOp::create(builder, value.getLoc(), value);
     divided->setAttr(dist::kShardingAttr, layout.toAttr(mesh));
-    divided->setAttr(dist::kTrafficAttr,
-                     builder.getStringAttr(dist::kActivations));
+    dist::setTraffic(divided, dist::kActivations);
     value.replaceAllUsesExcept(divided.getResult(), divided);
     return divided;
   }

@@ -19,8 +19,9 @@ namespace {
 class Attention {
 public:
   Attention(Operation *op, const AttentionParts &parts, bool comesApart)
-      : rates(getTarget(op).rates()), link(getTarget(op).linkOf({kTokenAxis})),
-        ranks(double(parts.tokens)) {
+      : flopsPerSecond(getTarget(op).flopsOf(op)),
+        memoryBytes(getTarget(op).rates().bytes),
+        link(getTarget(op).linkOf({kTokenAxis})), ranks(double(parts.tokens)) {
     auto query = cast<RankedTensorType>(op->getOperand(0).getType());
     auto key = cast<RankedTensorType>(op->getOperand(1).getType());
     const double heads = double(parts.heads);
@@ -60,7 +61,7 @@ public:
   double secondsOfRing() const {
     // With zigzag half of a block is seen, on every rank.
     const double block =
-        flops / (ranks * ranks) / rates.flops * (causal ? 0.5 : 1);
+        flops / (ranks * ranks) / flopsPerSecond * (causal ? 0.5 : 1);
     const double turns = ranks - 1;
     // The backward multiplies five times where the forward does twice, and
     // hands the gradients on, too, each behind a block.
@@ -83,7 +84,7 @@ private:
   /// float32. So are the gradients of queries; those of keys twice as many.
   double secondsOfSums() const {
     const double elements = 2 * queryElements + 2 * keyElements;
-    return 3 * 4 * elements / ranks / rates.bytes;
+    return 3 * 4 * elements / ranks / memoryBytes;
   }
 
   /// The means of all keys and of all values, and the sum of their products, go
@@ -98,13 +99,13 @@ private:
   /// A rank's own block has a mask of its queries and keys, which is written
   /// and read in both passes.
   double secondsOfLevels() const {
-    return 4 * levelledBytes / (ranks * ranks) / rates.bytes;
+    return 4 * levelledBytes / (ranks * ranks) / memoryBytes;
   }
 
-  const MachineRates &rates;
-  const LinkRates link;     // between ranks of sp
-  double summedBytes = 0;   // for queries that see no key
-  double levelledBytes = 0; // a mask of all queries and keys
+  const double flopsPerSecond, memoryBytes; // of memory, a second
+  const LinkRates link;                     // between ranks of sp
+  double summedBytes = 0;                   // for queries that see no key
+  double levelledBytes = 0;                 // a mask of all queries and keys
   double ranks, elementBytes, queryElements, keyElements, flops, handedOnBytes;
   bool causal;
 };

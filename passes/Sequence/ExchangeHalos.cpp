@@ -31,14 +31,14 @@ public:
         loc(op.getLoc()) {}
 
   void run() {
-    SmallVector<int64_t> shape(shapeOfValue(op.getInput()));
+    SmallVector<int64_t> shape(shapeOf(op.getInput()));
     shape[dim] = parts;
     shape.insert(shape.begin() + dim + 1, halo.block);
     Value blocks = reshape(builder, loc, op.getInput(), shape);
     Value all = addEdges(blocks);
-    SmallVector<int64_t> filter(shapeOfValue(op.getFilter()));
+    SmallVector<int64_t> filter(shapeOf(op.getFilter()));
     filter.insert(filter.begin() + dim, 1);
-    SmallVector<int64_t> result(shapeOfValue(op.getResult()));
+    SmallVector<int64_t> result(shapeOf(op.getResult()));
     const int64_t places = result[dim] / parts;
     result[dim] = parts;
     result.insert(result.begin() + dim + 1, places);
@@ -53,7 +53,7 @@ public:
         builder.getDenseI64ArrayAttr(low), builder.getDenseI64ArrayAttr(high),
         op.getGroupsAttr(), /*channels_last=*/nullptr);
     Value whole =
-        reshape(builder, loc, made.getResult(), shapeOfValue(op.getResult()));
+        reshape(builder, loc, made.getResult(), shapeOf(op.getResult()));
     op.getResult().replaceAllUsesWith(whole);
     op.erase();
   }
@@ -77,14 +77,14 @@ private:
           fromNeighbour(edge(blocks, 0, halo.high), /*fromBefore=*/false));
     if (pieces.size() == 1)
       return blocks;
-    SmallVector<int64_t> shape(shapeOfValue(blocks));
+    SmallVector<int64_t> shape(shapeOf(blocks));
     shape[dim + 1] += halo.low + halo.high;
     return ConcatOp::create(builder, loc, withShape(blocks.getType(), shape),
                             pieces, dim + 1);
   }
 
   Value cut(Value value, int64_t along, int64_t first, int64_t count) {
-    SmallVector<int64_t> shape(shapeOfValue(value));
+    SmallVector<int64_t> shape(shapeOf(value));
     SmallVector<int64_t> offsets(shape.size(), 0), strides(shape.size(), 1);
     shape[along] = count;
     offsets[along] = first;
@@ -99,7 +99,7 @@ private:
   /// Each rank's is its neighbour's; behind the last there are zeros.
   Value fromNeighbour(Value edges, bool fromBefore) {
     Value kept = cut(edges, dim, fromBefore ? 0 : 1, parts - 1);
-    SmallVector<int64_t> low(shapeOfValue(edges).size(), 0), none = low;
+    SmallVector<int64_t> low(shapeOf(edges).size(), 0), none = low;
     low[dim] = fromBefore ? 1 : 0;
     return PadOp::create(builder, loc, edges.getType(), kept, low, none);
   }

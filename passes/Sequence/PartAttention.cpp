@@ -434,9 +434,9 @@ private:
     gradient->removeAttr(kTokensAttr);
     builder.setInsertionPointAfter(gradient);
     for (Value term : gradient->getResults().drop_front()) {
-      auto sum = dist::AllReduceOp::create(
-          builder, loc, term, group.axes,
-          builder.getStringAttr(dist::kActivations), DenseI64ArrayAttr());
+      auto sum =
+          dist::AllReduceOp::create(builder, loc, term, group.axes,
+                                    dist::kActivations, DenseI64ArrayAttr());
       term.replaceAllUsesExcept(sum.getResult(), sum);
     }
   }

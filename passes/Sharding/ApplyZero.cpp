@@ -241,8 +241,7 @@ private:
                bool backward) {
     auto whole = dist::ReshardOp::create(builder, vector.getLoc(), vector);
     whole->setAttr(dist::kShardingAttr, readable);
-    whole->setAttr(dist::kTrafficAttr,
-                   builder.getStringAttr(dist::kParameters));
+    dist::setTraffic(whole, dist::kParameters);
     // Two gathers of one vector are two.
     whole->setAttr(dist::kPassAttr,
                    builder.getStringAttr(backward ? "backward" : "forward"));

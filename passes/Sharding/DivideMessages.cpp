@@ -77,7 +77,7 @@ private:
                           const Layout &layout) {
     auto op = dist::ReshardOp::create(builder, value.getLoc(), value);
     op->setAttr(dist::kShardingAttr, layout.toAttr(mesh));
-    op->setAttr(dist::kTrafficAttr, builder.getStringAttr(dist::kActivations));
+    dist::setTraffic(op, dist::kActivations);
     return op;
   }
 

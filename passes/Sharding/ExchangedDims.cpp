@@ -20,8 +20,7 @@ static dist::ReshardOp addReshard(OpResult result, DenseI64ArrayAttr dims) {
   OpBuilder builder(op->getContext());
   builder.setInsertionPointAfter(op);
   auto reshard = dist::ReshardOp::create(builder, op->getLoc(), result);
-  reshard->setAttr(dist::kTrafficAttr,
-                   builder.getStringAttr(dist::kActivations));
+  dist::setTraffic(reshard, dist::kActivations);
   reshard->setAttr(kExchangeAttr, dims);
   result.replaceUsesWithIf(reshard->getResult(0), [&](OpOperand &use) {
     return !use.getOwner()->hasAttr(kExchangeAttr);

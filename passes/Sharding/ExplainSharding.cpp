@@ -86,7 +86,8 @@ private:
                                  : "flag --zero";
     if (Value argument = arguments.lookup(state.getSymNameAttr()))
       why += fateOf(argument);
-    add(state.getSymName(), state.getKind(), state.getWholeType(), layout, why);
+    add(state.getSymName(), stringifyStateKind(state.getKind()),
+        state.getWholeType(), layout, why);
   }
 
   /// Where the first program that reads a state has it.
@@ -114,7 +115,7 @@ private:
     llvm::raw_string_ostream os(fate);
     for (Operation *user : value.getUsers()) {
       auto collective = dyn_cast<dist::CollectiveOpInterface>(user);
-      if (!collective || collective.getWhatIsSent().empty())
+      if (!collective || !collective.getWhatIsSent())
         continue;
       bool gathers = isa<dist::AllGatherOp>(user);
       os << "; " << (gathers ? "gathered whole" : wordsFor(user)) << " over "
@@ -129,13 +130,14 @@ private:
 
   /// A parameter in a vector of ZeRO is divided as the vector is, too.
   void explainMember(StateOp member) {
-    auto unit = member->getAttrOfType<FlatSymbolRefAttr>(dist::kUnitAttr);
+    FlatSymbolRefAttr unit = member.getUnitAttr();
     if (!unit)
       return;
     auto sharding =
         member->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);
     auto said = member->getAttrOfType<StringAttr>(dist::kWhyAttr);
-    add(member.getSymName(), member.getKind(), member.getTensorType(),
+    add(member.getSymName(), stringifyStateKind(member.getKind()),
+        member.getTensorType(),
         sharding ? Layout::from(sharding, mesh)
                  : Layout::replicated(member.getTensorType()),
         (said ? said.getValue() + "; " : Twine()) + "flag --zero: in '" +

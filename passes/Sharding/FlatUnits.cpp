@@ -191,10 +191,8 @@ private:
         addState(settings.module, name, type, kParameter, first.getLoc());
     unit.state.setDecay(first.getDecay());
     ParameterGroup::of(first).setOn(unit.state);
-    if (Attribute holders = first->getAttr(kHoldersAttr))
-      unit.state->setAttr(kHoldersAttr, holders);
-    if (Attribute delay = first->getAttr(kDelayAttr))
-      unit.state->setAttr(kDelayAttr, delay);
+    unit.state.setHoldersAttr(first.getHoldersAttr());
+    unit.state.setDelay(first.getDelay());
     unit.state->setAttr(dist::kMomentsAttr,
                         shardingOf(unit, !settings.keepsMoments));
     createCopy(unit);
@@ -202,12 +200,8 @@ private:
     divide(unit.state, unit,
            !settings.keepsMoments && (settings.stage == 3 || unit.copy));
     for (Member &member : unit.members) {
-      member.state->setAttr(
-          dist::kUnitAttr, FlatSymbolRefAttr::get(unit.state.getSymNameAttr()));
-      member.state->setAttr(
-          dist::kUnitOffsetAttr,
-          IntegerAttr::get(IntegerType::get(settings.module.getContext(), 64),
-                           member.offset));
+      member.state.setUnit(unit.state.getSymName());
+      member.state.setUnitOffset(member.offset);
     }
   }
 
@@ -221,8 +215,7 @@ private:
         withShape(like.getType(), unit.state.getTensorType().getShape()), kCopy,
         unit.state.getLoc());
     unit.copy.setParameter(unit.state.getSymName());
-    if (Attribute delay = like->getAttr(kDelayAttr))
-      unit.copy->setAttr(kDelayAttr, delay);
+    unit.copy.setDelay(like.getDelay());
     divide(unit.copy, unit, settings.stage == 3);
   }
 
@@ -240,7 +233,7 @@ private:
   }
 
   void markPacked(OpBuilder &builder, Operation *op) {
-    op->setAttr(dist::kTrafficAttr, builder.getStringAttr(dist::kGradients));
+    dist::setTraffic(op, dist::kGradients);
     op->setAttr(kStagingAttr, builder.getUnitAttr());
     if (settings.late)
       op->setAttr(kLateAttr, builder.getUnitAttr());

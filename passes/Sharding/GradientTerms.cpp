@@ -11,8 +11,7 @@ using namespace zc::train;
 namespace zc {
 
 static bool carriesGradients(Operation *op) {
-  auto traffic = op->getAttrOfType<StringAttr>(dist::kTrafficAttr);
-  return traffic && traffic.getValue() == dist::kGradients;
+  return dist::getTraffic(op) == dist::kGradients;
 }
 
 static bool isAccumulated(func::FuncOp program, unsigned result) {

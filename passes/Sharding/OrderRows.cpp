@@ -22,10 +22,6 @@ namespace zc {
 
 namespace {
 
-ArrayRef<int64_t> shapeOfValue(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
-
 /// Those of a shape's dims that have more than one element.
 SmallVector<int64_t> sizesOfDims(ArrayRef<int64_t> shape,
                                  ArrayRef<int64_t> dims) {
@@ -39,8 +35,8 @@ SmallVector<int64_t> sizesOfDims(ArrayRef<int64_t> shape,
 /// The dims that a reshape merges to a dim of its result, or makes of one of
 /// its operand. None where the dim shares its group with others.
 std::optional<DimGroup> groupOf(ReshapeOp op, int64_t dim, bool ofResult) {
-  ArrayRef<int64_t> from = shapeOfValue(op.getInput());
-  ArrayRef<int64_t> to = shapeOfValue(op.getResult());
+  ArrayRef<int64_t> from = shapeOf(op.getInput());
+  ArrayRef<int64_t> to = shapeOf(op.getResult());
   for (DimGroup &group : groupDims(from, to)) {
     ArrayRef<int64_t> mine = ofResult ? group.to : group.from;
     if (!llvm::is_contained(mine, dim))
@@ -112,7 +108,7 @@ private:
       return false;
     Value other = ofResult ? op.getInput() : op.getResult();
     ArrayRef<int64_t> dims = ofResult ? group->from : group->to;
-    SmallVector<int64_t> sizes = sizesOfDims(shapeOfValue(other), dims);
+    SmallVector<int64_t> sizes = sizesOfDims(shapeOf(other), dims);
     if (sizes == rows.sizes) {
       if (known.insert(op).second)
         (ofResult ? rows.merging : rows.splitting).push_back({op, *group});
@@ -121,7 +117,7 @@ private:
     if (sizes.size() != 1)
       return false;
     for (int64_t each : dims)
-      if (shapeOfValue(other)[each] != 1)
+      if (shapeOf(other)[each] != 1)
         push({other, each});
     return true;
   }
@@ -145,7 +141,7 @@ private:
       for (auto [dim, other] : llvm::enumerate(mine)) {
         if (other != factor)
           continue;
-        if (shapeOfValue(value)[dim] != count)
+        if (shapeOf(value)[dim] != count)
           return false;
         push({value, static_cast<int64_t>(dim)});
       }
@@ -187,7 +183,7 @@ int64_t sampleDim(const Rows &rows, ArrayRef<int64_t> shape,
 void reorder(Rows &rows, DenseSet<Operation *> &ordered) {
   for (auto &[op, group] : rows.merging) {
     OpBuilder builder(op);
-    ArrayRef<int64_t> shape = shapeOfValue(op.getInput());
+    ArrayRef<int64_t> shape = shapeOf(op.getInput());
     auto order = orderWithFirst(shape.size(), group.from,
                                 sampleDim(rows, shape, group.from));
     op.getInputMutable().assign(
@@ -195,7 +191,7 @@ void reorder(Rows &rows, DenseSet<Operation *> &ordered) {
   }
   for (auto &[op, group] : rows.splitting) {
     OpBuilder builder(op);
-    ArrayRef<int64_t> shape = shapeOfValue(op.getResult());
+    ArrayRef<int64_t> shape = shapeOf(op.getResult());
     auto order = orderWithFirst(shape.size(), group.to,
                                 sampleDim(rows, shape, group.to));
     SmallVector<int64_t> sizes, back(order.size());
@@ -227,7 +223,7 @@ public:
       if (!moved)
         moved = operand.getDefiningOp<TransposeOp>();
     if (!moved || moved.getPermutation()[0] == 0 || op->getNumResults() != 1 ||
-        shapeOfValue(op->getResult(0)) != shapeOfValue(moved))
+        shapeOf(op->getResult(0)) != shapeOf(moved))
       return failure();
     SmallVector<std::function<Value()>> makers;
     for (Value operand : op->getOperands()) {
@@ -242,7 +238,7 @@ public:
     Operation *below = rewriter.clone(*op);
     below->setOperands(operands);
     below->getResult(0).setType(
-        withShape(op->getResult(0).getType(), shapeOfValue(moved.getInput())));
+        withShape(op->getResult(0).getType(), shapeOf(moved.getInput())));
     rewriter.replaceOpWithNewOp<TransposeOp>(op, op->getResult(0).getType(),
                                              below->getResult(0),
                                              moved.getPermutation());
@@ -335,8 +331,8 @@ private:
   /// Puts dim `samples` in front of the dims that `view` merges it with. Other
   /// dims may count samples, too (`all`): then one of them may be in front.
   bool reorderRowsOf(ReshapeOp view, int64_t samples, ArrayRef<int64_t> all) {
-    ArrayRef<int64_t> from = shapeOfValue(view.getInput());
-    ArrayRef<int64_t> to = shapeOfValue(view.getResult());
+    ArrayRef<int64_t> from = shapeOf(view.getInput());
+    ArrayRef<int64_t> to = shapeOf(view.getResult());
     for (const DimGroup &group : groupDims(from, to)) {
       if (!llvm::is_contained(group.from, samples) || from[samples] == 1)
         continue;

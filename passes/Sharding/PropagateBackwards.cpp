@@ -170,10 +170,8 @@ void Propagation::writeOp(Operation *op) {
     return gradientTerms.contains(result) &&
            !layouts.at(result).unreduced.empty();
   };
-  if (llvm::any_of(op->getResults(), isOpenTerm) &&
-      !op->hasAttr(dist::kTrafficAttr))
-    op->setAttr(dist::kTrafficAttr,
-                StringAttr::get(op->getContext(), dist::kGradients));
+  if (llvm::any_of(op->getResults(), isOpenTerm) && !dist::getTraffic(op))
+    dist::setTraffic(op, dist::kGradients);
 }
 
 void Propagation::writeResults() {

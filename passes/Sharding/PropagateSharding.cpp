@@ -38,11 +38,11 @@ LogicalResult Propagation::run() {
   return success(!isStale);
 }
 
-dist::ReshardOp Propagation::reduceOnce(Value value, StringRef traffic) {
+dist::ReshardOp Propagation::reduceOnce(Value value, Traffic traffic) {
   OpBuilder builder(program.getContext());
   builder.setInsertionPointAfterValue(value);
   auto reshard = dist::ReshardOp::create(builder, value.getLoc(), value);
-  reshard->setAttr(dist::kTrafficAttr, builder.getStringAttr(traffic));
+  dist::setTraffic(reshard, traffic);
   value.replaceAllUsesExcept(reshard, reshard);
   return reshard;
 }
@@ -262,8 +262,7 @@ static void markStatistics(Operation *first, Operation *end) {
   Builder builder(first->getContext());
   for (Operation *made = first; made != end; made = made->getNextNode())
     if (!llvm::all_of(made->getResults(), isOnlyReduced))
-      made->setAttr(dist::kTrafficAttr,
-                    builder.getStringAttr(dist::kStatistics));
+      dist::setTraffic(made, dist::kStatistics);
 }
 
 /// Replaces an op by finer ones whose operands, and results where given, are
@@ -336,9 +335,7 @@ void Propagation::forward(Operation *op) {
 }
 
 static bool isStatistic(Operation *op) {
-  auto traffic = op->getAttrOfType<StringAttr>(dist::kTrafficAttr);
-  return traffic && traffic.getValue() == dist::kStatistics &&
-         !isa<dist::ReshardOp>(op);
+  return dist::getTraffic(op) == dist::kStatistics && !isa<dist::ReshardOp>(op);
 }
 
 static bool isResharded(Value value) {
@@ -364,18 +361,17 @@ bool Propagation::isReducedByReaders(Value value) {
 
 /// The traffic of a reduction of `result` right after its op; none if the user
 /// that needs it whole reduces it.
-std::optional<StringRef> Propagation::reducedHere(Operation *op, Value result) {
+std::optional<Traffic> Propagation::reducedHere(Operation *op, Value result) {
   if (layouts.at(result).unreduced.empty() || isa<dist::ReshardOp>(op) ||
       isResharded(result))
     return std::nullopt;
   // A sum that a finer form takes is used where it is whole.
   if (isStatistic(op))
-    return StringRef(dist::kStatistics);
+    return dist::kStatistics;
   checkTerms(result);
   if (isReducedByReaders(result))
     return std::nullopt;
-  return gradientTerms.contains(result) ? StringRef(dist::kGradients)
-                                        : StringRef(dist::kActivations);
+  return gradientTerms.contains(result) ? dist::kGradients : dist::kActivations;
 }
 
 /// Puts terms in front of an op, or finer ops in its place; returns the first
@@ -398,7 +394,7 @@ Operation *Propagation::replace(Operation *op) {
 /// Returns the op that comes next.
 Operation *Propagation::reduceResults(Operation *op, Operation *next) {
   for (Value result : op->getResults())
-    if (std::optional<StringRef> traffic = reducedHere(op, result))
+    if (std::optional<Traffic> traffic = reducedHere(op, result))
       next = reduceOnce(result, *traffic);
   return next;
 }

@@ -31,7 +31,7 @@ private:
   bool isOpenSum(mlir::BlockArgument argument);
   void reduceSumsOnce();
   void reduceGradientsOnce();
-  dist::ReshardOp reduceOnce(mlir::Value value, llvm::StringRef traffic);
+  dist::ReshardOp reduceOnce(mlir::Value value, Traffic traffic);
   void readTokenAxes();
   void readState(mlir::BlockArgument argument, mlir::Attribute symbol);
   void readArguments();
@@ -44,8 +44,7 @@ private:
   void forward(mlir::Operation *op);
   void checkTerms(mlir::Value value);
   bool isReducedByReaders(mlir::Value value);
-  std::optional<llvm::StringRef> reducedHere(mlir::Operation *op,
-                                             mlir::Value result);
+  std::optional<Traffic> reducedHere(mlir::Operation *op, mlir::Value result);
   mlir::Operation *replaceByFinerOps(mlir::Operation *op);
   Axes findOpenAxes(mlir::Operation *op);
   mlir::Operation *firstBehind(mlir::Operation *before);

@@ -43,7 +43,7 @@ private:
     const int factor = rule.resultDims[0][whole.dim];
     return factor != ShardingRule::kWhole &&
            rule.factors[factor].kind == FactorKind::Parallel &&
-           rule.factors[factor].size == shapeOfValue(whole.value)[whole.dim];
+           rule.factors[factor].size == shapeOf(whole.value)[whole.dim];
   }
 
   Value computeBlock(Operation *op, int64_t dim) {
@@ -57,7 +57,7 @@ private:
     Operation *made = op->clone();
     made->setOperands(operands);
     builder.insert(made);
-    SmallVector<int64_t> shape(shapeOfValue(op->getResult(0)));
+    SmallVector<int64_t> shape(shapeOf(op->getResult(0)));
     shape[dim] = range.size;
     cast<ShardableOpInterface>(made).setPartTypes(
         TypeRange{withShape(op->getResult(0).getType(), shape)});
@@ -70,7 +70,7 @@ private:
   }
 
   Value slice(DimOf whole) {
-    SmallVector<int64_t> shape(shapeOfValue(whole.value));
+    SmallVector<int64_t> shape(shapeOf(whole.value));
     SmallVector<int64_t> offsets(shape.size(), 0), strides(shape.size(), 1);
     offsets[whole.dim] = range.begin;
     shape[whole.dim] = range.size;
@@ -93,15 +93,15 @@ static SmallVector<Range> rangesOf(Operation *op, int64_t dim) {
   if (auto split = dyn_cast<SplitOp>(op);
       split && int64_t(split.getDim()) == dim)
     for (Value each : split.getResults()) {
-      const int64_t size = shapeOfValue(each)[dim];
+      const int64_t size = shapeOf(each)[dim];
       ranges.push_back({begin, size});
       begin += size;
     }
   auto slice = dyn_cast<SliceOp>(op);
   if (!slice || slice.getStrides()[dim] != 1)
     return ranges;
-  ArrayRef<int64_t> from = shapeOfValue(slice.getInput());
-  ArrayRef<int64_t> to = shapeOfValue(slice.getResult());
+  ArrayRef<int64_t> from = shapeOf(slice.getInput());
+  ArrayRef<int64_t> to = shapeOf(slice.getResult());
   for (int64_t other = 0; other < int64_t(from.size()); ++other)
     if (other != dim && from[other] != to[other])
       return ranges;

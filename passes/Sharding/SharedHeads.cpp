@@ -119,7 +119,7 @@ private:
       if (llvm::is_contained(mine, factor))
         operand.set(repeated(operand.get()));
     builder.insert(made);
-    SmallVector<int64_t> shape(shapeOfValue(result));
+    SmallVector<int64_t> shape(shapeOf(result));
     for (auto [size, mine] : llvm::zip(shape, rule.resultDims[0]))
       if (mine == factor)
         size = repeatedSize(size);
@@ -141,7 +141,7 @@ private:
 
   Value copyBlocks(Value value, int64_t dim) {
     Location loc = value.getLoc();
-    SmallVector<int64_t> whole(shapeOfValue(value)), shape(whole);
+    SmallVector<int64_t> whole(shapeOf(value)), shape(whole);
     shape[dim] = heads;
     shape.insert(shape.begin() + dim + 1, whole[dim] / heads);
     Value blocks = reshape(builder, loc, value, shape);
@@ -193,8 +193,8 @@ static int64_t onlyDimOf(ArrayRef<int64_t> dims, ArrayRef<int64_t> shape) {
 
 /// The merge of a reshape of which `parts` divide queries' heads alone.
 static std::optional<Merge> findMerge(ReshapeOp op, int64_t parts) {
-  ArrayRef<int64_t> from = shapeOfValue(op.getInput());
-  ArrayRef<int64_t> to = shapeOfValue(op.getResult());
+  ArrayRef<int64_t> from = shapeOf(op.getInput());
+  ArrayRef<int64_t> to = shapeOf(op.getResult());
   for (const DimGroup &group : groupDims(from, to)) {
     SmallVector<int64_t> dims;
     for (int64_t dim : group.from)
@@ -228,9 +228,9 @@ static std::optional<SharedHeads> repeatMerged(ReshapeOp op, const Merge &merge,
   if (place == places.end())
     return std::nullopt;
   const int64_t dim = place - places.begin();
-  SmallVector<int64_t> shape(shapeOfValue(op.getInput()));
+  SmallVector<int64_t> shape(shapeOf(op.getInput()));
   const int64_t heads = shape[merge.heads], count = std::lcm(heads, parts);
-  if (shapeOfValue(copies.getInput())[dim] != heads)
+  if (shapeOf(copies.getInput())[dim] != heads)
     return std::nullopt; // one head
   SeparateBlocks blocks = separateHeads(copies, heads, dim);
   BlockRepeater repeater(heads, count, copies);

@@ -15,7 +15,7 @@ Attribute getVectorKind(StateOp state, const dist::ShareRule &shares) {
   StateOp copy = findCopy(state);
   // Roles that hold one parameter divide it in one way: it shares no vector
   // with what only some of them hold.
-  Attribute holders = state->getAttr(kHoldersAttr);
+  Attribute holders = state.getHoldersAttr();
   Attribute group = state->getAttr(kGroupAttr);
   return builder.getArrayAttr(
       {TypeAttr::get(state.getTensorType().getElementType()),

@@ -3,7 +3,6 @@
 #include "passes/Target/Passes.h"
 
 #include "dialects/Sched/TargetAttr.h"
-#include "mlir/AsmParser/AsmParser.h"
 #include "passes/Target/Target.h"
 
 using namespace mlir;
@@ -22,7 +21,7 @@ struct AnnotateTarget : public impl::AnnotateTargetPassBase<AnnotateTarget> {
     SmallVector<Attribute> names;
     for (const std::string &feature : features)
       names.push_back(StringAttr::get(&getContext(), feature));
-    FailureOr<sched::MachineAttr> described = parseMachine();
+    FailureOr<sched::MachineAttr> described = describe();
     if (failed(described))
       return signalPassFailure();
     auto complain = [&] { return module.emitError("target: "); };
@@ -42,16 +41,33 @@ struct AnnotateTarget : public impl::AnnotateTargetPassBase<AnnotateTarget> {
   }
 
 private:
-  /// The described machine; null: none is given. Fails with a diagnostic.
-  FailureOr<sched::MachineAttr> parseMachine() {
-    if (machine.empty())
+  /// The cluster's machine with the mesh's axes; null: none is named. Fails
+  /// with a diagnostic.
+  FailureOr<sched::MachineAttr> describe() {
+    if (cluster.empty())
       return sched::MachineAttr();
-    auto parsed = dyn_cast_or_null<sched::MachineAttr>(
-        parseAttribute(machine, &getContext()));
-    if (!parsed)
-      return getOperation().emitError("target: expected a #sched.machine, ")
-             << "found '" << StringRef(machine) << "'";
-    return parsed;
+    auto complain = [&] { return getOperation().emitError("target: "); };
+    SmallVector<Attribute> names;
+    SmallVector<int64_t> sizes;
+    int64_t ranks = 1;
+    for (StringRef axis : axes) {
+      auto [name, size] = axis.split('=');
+      if (size.getAsInteger(10, sizes.emplace_back()) || sizes.back() < 1)
+        return complain() << "expected AXIS=SIZE, found '" << axis << "'";
+      names.push_back(StringAttr::get(&getContext(), name));
+      ranks *= sizes.back();
+    }
+    auto machine = describeMachine(&getContext(), {cluster, ranks, allowsTf32});
+    if (!machine)
+      return complain() << llvm::toString(machine.takeError());
+    if (names.empty())
+      return *machine;
+    return sched::MachineAttr::getChecked(
+        complain, &getContext(), machine->getName(), machine->getRates(),
+        machine->getBytes(), machine->getCopy(), machine->getCopySeconds(),
+        machine->getHost(), machine->getLaunch(), machine->getLinks(),
+        machine->getWays(), ArrayAttr::get(&getContext(), names),
+        DenseI64ArrayAttr::get(&getContext(), sizes));
   }
 };
 

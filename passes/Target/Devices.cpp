@@ -5,20 +5,15 @@
 #include "passes/Target/Cpu/LibraryPatterns.h"
 #include "passes/Target/Cuda/CudaTarget.h"
 #include "passes/Target/Cuda/LibraryPatterns.h"
-#include "passes/Target/DescribedTarget.h"
+#include "passes/Target/Target.h"
 
 using namespace mlir;
 
 namespace zc {
 
-/// A device as its file describes it where there is one, else with the rates of
-/// such devices.
 template <typename DeviceTarget>
 static std::unique_ptr<Target> makeTarget(sched::TargetAttr description,
                                           const TargetServices &services) {
-  if (description.getMachine())
-    return std::make_unique<DescribedTarget<DeviceTarget>>(description,
-                                                           services);
   return std::make_unique<DeviceTarget>(description, services);
 }
 
@@ -29,10 +24,10 @@ ArrayRef<DeviceKind> getDeviceKinds() {
   static constexpr DeviceKind kDevices[] = {
       {sched::kCpuDevice, /*isHost=*/true, /*runsThreadBlocks=*/false,
        /*storesSparse=*/true, cpu::getLibraryNames, int64_t(1) << 20,
-       /*isArch=*/nullptr, makeTarget<CpuTarget>},
+       /*isArch=*/nullptr, "usual-cpu", makeTarget<CpuTarget>},
       {sched::kCudaDevice, /*isHost=*/false, /*runsThreadBlocks=*/true,
        /*storesSparse=*/false, cuda::getLibraryNames, int64_t(25) << 20,
-       CudaTarget::isArch, makeTarget<CudaTarget>}};
+       CudaTarget::isArch, "usual-gpu", makeTarget<CudaTarget>}};
   return kDevices;
 }
 

@@ -46,6 +46,10 @@ struct DeviceKind {
   /// null: the name alone is all that is said of them.
   bool (*isArch)(llvm::StringRef text);
 
+  /// The cluster file of the machine that such devices usually are in, for
+  /// compilations without `--cluster`.
+  llvm::StringLiteral usualMachine;
+
   std::unique_ptr<Target> (*makeTarget)(sched::TargetAttr,
                                         const TargetServices &);
 };

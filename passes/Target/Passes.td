@@ -8,8 +8,8 @@ def AnnotateTargetPass : Pass<"zc-annotate-target", "::mlir::ModuleOp"> {
   let summary = "say what runs the module";
   let description = [{
     Sets `sched.target`, which later passes ask (passes/Target/Target.h). Fails
-    on a library call that the device does not have, and on a machine that is no
-    `#sched.machine`.
+    on a library call that the device does not have, and on a cluster that there is
+    none of, or that has too few devices.
 
     ```mlir
     module {
@@ -26,8 +26,14 @@ def AnnotateTargetPass : Pass<"zc-annotate-target", "::mlir::ModuleOp"> {
                "of all instruction sets that code is made for: avx512bw">,
     Option<"libraries", "libraries", "std::string", "\"all\"",
            "library calls that may be used, as --libraries has it">,
-    Option<"machine", "machine", "std::string", "\"\"",
-           "rates and links of a described machine, a #sched.machine">
+    Option<"cluster", "cluster", "std::string", "\"\"",
+           "the described machine whose rates and links decide: a preset of "
+           "tools/clusters or a file; none: the device's usual machine">,
+    ListOption<"axes", "axes", "std::string",
+               "with a cluster, the mesh's axes from the outermost machines "
+               "inwards: dp=4">,
+    Option<"allowsTf32", "tf32", "bool", "false",
+           "with a cluster, products of float32 are as fast as tf32 is">
   ];
   let dependentDialects = ["::zc::sched::SchedDialect"];
 }

@@ -37,9 +37,32 @@ StringRef Target::joinedLibrary(StringRef kind) const {
   return "";
 }
 
+/// The described machine, or the usual one with such devices; null: no service
+/// knows it.
+static sched::MachineAttr findMachine(sched::TargetAttr description,
+                                      const TargetServices &services) {
+  if (description.getMachine())
+    return description.getMachine();
+  if (!services.describe)
+    return {};
+  const DeviceKind &kind = getDeviceKind(description.getDevice());
+  auto machine = services.describe(description.getContext(),
+                                   {kind.usualMachine.str(), 1, false});
+  if (!machine) // a file of zc's own
+    llvm::report_fatal_error(machine.takeError());
+  return *machine;
+}
+
 Target::Target(sched::TargetAttr description, const TargetServices &services)
     : description(description), services(services),
-      kind(getDeviceKind(description.getDevice())) {
+      kind(getDeviceKind(description.getDevice())),
+      machine(findMachine(description, services)),
+      machineRates(machine ? std::make_optional<MachineRates>(machine)
+                           : std::nullopt),
+      machineLinks(machine ? readLinks(machine) : SmallVector<MachineLink>()),
+      collectiveTime(machine && services.collectiveTime
+                         ? services.collectiveTime(machine)
+                         : CollectiveTime()) {
   auto parsed =
       Libraries::parse(description.getLibraries(), description.getDevice(),
                        listLibraries(description.getDevice(), services));
@@ -68,16 +91,16 @@ listDevices(sched::MachineAttr machine,
   return devices;
 }
 
-static SmallVector<int64_t> pickHolders(ArrayRef<int64_t> group,
-                                        ArrayRef<int64_t> holders) {
-  if (holders.empty())
+static SmallVector<int64_t> pickPlaces(ArrayRef<int64_t> group,
+                                       ArrayRef<int64_t> places) {
+  if (places.empty())
     return SmallVector<int64_t>(group);
-  SmallVector<int64_t> held;
-  for (int64_t each : holders)
+  SmallVector<int64_t> picked;
+  for (int64_t each : places)
     if (size_t(each) < group.size())
-      held.push_back(group[each]);
-  llvm::sort(held);
-  return held;
+      picked.push_back(group[each]);
+  llvm::sort(picked);
+  return picked;
 }
 
 /// The innermost of the links that joins devices `first` to `last`.
@@ -90,14 +113,14 @@ static size_t findLevel(ArrayRef<MachineLink> links, int64_t first,
 }
 
 SmallVector<int64_t> Target::devicesOf(ArrayRef<StringRef> axes,
-                                       ArrayRef<int64_t> holders) const {
-  sched::MachineAttr machine = description.getMachine();
-  if (!machine || !machine.getAxes())
-    return {0};
+                                       ArrayRef<int64_t> places,
+                                       int64_t ranks) const {
+  if (!machine.getAxes())
+    return pickPlaces(llvm::to_vector(llvm::seq<int64_t>(0, ranks)), places);
   auto isAlong = [&](StringRef axis) { return llvm::is_contained(axes, axis); };
   auto isBeside = [&](StringRef axis) { return !isAlong(axis); };
   SmallVector<int64_t> group =
-      pickHolders(listDevices(machine, isAlong), holders);
+      pickPlaces(listDevices(machine, isAlong), places);
   auto levelOf = [&](int64_t begin) {
     return findLevel(links(), begin + group.front(), begin + group.back());
   };
@@ -110,26 +133,29 @@ SmallVector<int64_t> Target::devicesOf(ArrayRef<StringRef> axes,
 }
 
 SmallVector<int64_t> Target::devicesOf(Operation *collective) const {
-  SmallVector<StringRef> axes;
-  llvm::append_range(axes, cast<dist::CollectiveOpInterface>(collective)
-                               .getAxes()
-                               .getAsValueRange<StringAttr>());
+  ArrayAttr names = cast<dist::CollectiveOpInterface>(collective).getAxes();
+  SmallVector<StringRef> axes(names.getAsValueRange<StringAttr>());
   auto holders = collective->getAttrOfType<DenseI64ArrayAttr>("holders");
-  return devicesOf(axes, holders ? holders.asArrayRef() : ArrayRef<int64_t>());
+  dist::MeshAttr mesh = dist::getMesh(collective);
+  return devicesOf(axes, holders ? holders.asArrayRef() : ArrayRef<int64_t>(),
+                   mesh ? dist::getGroupSize(mesh, names) : 1);
 }
 
-/// The link that joins devices, which ascend.
-static const LinkRates &linkAmong(ArrayRef<MachineLink> links,
-                                  ArrayRef<int64_t> devices) {
-  return links[findLevel(links, devices.front(), devices.back())].rates;
+const LinkRates &Target::linkAmong(ArrayRef<int64_t> devices) const {
+  return links()[findLevel(links(), devices.front(), devices.back())].rates;
 }
 
 LinkRates Target::linkOf(ArrayRef<StringRef> axes) const {
-  return linkAmong(links(), devicesOf(axes));
+  return linkAmong(devicesOf(axes));
 }
 
-double Target::collectiveSeconds(Operation *op) const {
-  const LinkRates &link = linkAmong(links(), devicesOf(op));
+LinkRates Target::linkBetween(StringRef axis, int64_t from, int64_t to) const {
+  const int64_t places[] = {from, to};
+  return linkAmong(devicesOf(axis, places, std::max(from, to) + 1));
+}
+
+/// A message of all that a rank reads and writes.
+static double timeMessage(const LinkRates &link, Operation *op) {
   auto sizeOf = [](Value each) {
     return sched::getByteSize(cast<ShapedType>(each.getType()));
   };
@@ -139,6 +165,14 @@ double Target::collectiveSeconds(Operation *op) const {
   for (Value each : op->getResults())
     bytes += sizeOf(each);
   return link.seconds + double(bytes) / link.bytes;
+}
+
+double Target::collectiveSeconds(Operation *op) const {
+  const SmallVector<int64_t> devices = devicesOf(op);
+  // Overlaps on the usual machine were measured with the time of a message.
+  return description.getMachine() && collectiveTime
+             ? collectiveTime(op, devices)
+             : timeMessage(linkAmong(devices), op);
 }
 
 namespace {
@@ -216,6 +250,11 @@ const TargetServices &getServices(MLIRContext *context) {
 
 const Target &getTarget(Operation *op) {
   return getCache(op->getContext()).get(findDescription(op));
+}
+
+llvm::Expected<sched::MachineAttr>
+describeMachine(MLIRContext *context, const MachineRequest &request) {
+  return getServices(context).describe(context, request);
 }
 
 void registerTargets(DialectRegistry &registry, TargetServices services) {

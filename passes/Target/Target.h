@@ -14,7 +14,10 @@
 #include "passes/Target/Libraries.h"
 #include "passes/Target/MachineRates.h"
 
+#include "llvm/Support/Error.h"
+
 #include <functional>
+#include <optional>
 
 namespace zc {
 
@@ -23,13 +26,20 @@ namespace zc {
 using WorkspaceBound = std::function<uint64_t(
     const DeviceKind &device, mlir::Operation *op, int64_t threads)>;
 
-/// Seconds of a collective of the dist dialect on a described machine, with no
-/// other transfer beside it, by the way that is quickest of those the machine
-/// has, or by the one that the module names. `devices` are those of the group,
-/// as the machine numbers them.
+/// Seconds of a collective of the dist dialect on one machine, with no other
+/// transfer beside it, by the way that is quickest of those the machine has, or
+/// by the one that the module names. `devices` are those of the group, as the
+/// machine numbers them.
 using CollectiveTime =
-    std::function<double(sched::MachineAttr machine, mlir::Operation *op,
-                         llvm::ArrayRef<int64_t> devices)>;
+    std::function<double(mlir::Operation *op, llvm::ArrayRef<int64_t> devices)>;
+
+/// Whose machine is described: a cluster by its name or file, for so many
+/// ranks.
+struct MachineRequest {
+  std::string cluster;
+  int64_t ranks = 1;
+  bool allowsTf32 = false; // products of float32 may be rounded
+};
 
 /// A library call that stands for several ops: what its room is called, and its
 /// name for `--libraries`.
@@ -37,13 +47,20 @@ struct JoinedCall {
   llvm::StringRef kind, library;
 };
 
-/// Libraries, and algorithms of collectives, which are known outside of
-/// passes/. Without a bound it is 0; without a time of collectives it is that
-/// of one message; without calls of several ops there are none.
+/// Answers from outside of passes/: libraries, algorithms of collectives,
+/// cluster files. A test may leave parts out: without a bound it is 0, without
+/// classes of work all is generated code, without a time of collectives it is
+/// that of one message, and calls of several ops are none.
 struct TargetServices {
   WorkspaceBound workspaceBound;
-  CollectiveTime collectiveTime;
   std::function<llvm::SmallVector<JoinedCall>(const DeviceKind &)> joinedCalls;
+  std::function<WorkClass(mlir::Operation *)> workOf;
+  std::function<CollectiveTime(sched::MachineAttr)> collectiveTime;
+  /// A machine without axes. Fails with a message. A test that asks for no
+  /// rates and links needs none.
+  std::function<llvm::Expected<sched::MachineAttr>(mlir::MLIRContext *,
+                                                   const MachineRequest &)>
+      describe;
 };
 
 class Target {
@@ -81,21 +98,32 @@ public:
   /// Samples of a chunk of the last layer and its loss, at most.
   virtual int64_t mostChunkSamples() const = 0;
 
-  virtual const MachineRates &rates() const = 0;
+  const MachineRates &rates() const {
+    assert(machineRates && "no service describes machines");
+    return *machineRates;
+  }
+
+  /// FLOPs a second of the class of work that an op is, on tensors or buffers.
+  double flopsOf(mlir::Operation *op) const {
+    return rates().flopsOf(services.workOf ? services.workOf(op) : WorkClass());
+  }
 
   /// The links between ranks, innermost first; the last one joins all further
   /// ranks, too.
-  virtual llvm::ArrayRef<MachineLink> links() const = 0;
+  llvm::ArrayRef<MachineLink> links() const { return machineLinks; }
 
   /// The link of ranks that differ along these axes of the mesh: the innermost
   /// one that joins all ranks of each such group. Neighbours along an axis may
   /// have a quicker one.
   LinkRates linkOf(llvm::ArrayRef<llvm::StringRef> axes) const;
 
+  /// The link between two places along an axis: of all pairs of such ranks the
+  /// one that is joined furthest outside.
+  LinkRates linkBetween(llvm::StringRef axis, int64_t from, int64_t to) const;
+
   /// Seconds of a collective of the dist dialect, of local tensors, with no
-  /// other transfer beside it: by default those of one message, of all that a
-  /// rank reads and writes.
-  virtual double collectiveSeconds(mlir::Operation *op) const;
+  /// other transfer beside it.
+  double collectiveSeconds(mlir::Operation *op) const;
 
   /// Bytes of scratch memory that libraries need at most for an op.
   uint64_t workspaceBound(mlir::Operation *op) const {
@@ -107,22 +135,30 @@ public:
 protected:
   Target(sched::TargetAttr description, const TargetServices &services);
 
-  /// The devices of a group of ranks that differ along `axes`, ascending: of
-  /// the groups one that the outermost links join. `holders`: the places in the
-  /// group of those that take part; empty: all do.
-  llvm::SmallVector<int64_t>
-  devicesOf(llvm::ArrayRef<llvm::StringRef> axes,
-            llvm::ArrayRef<int64_t> holders = {}) const;
-
-  /// The devices that take part in a collective.
-  llvm::SmallVector<int64_t> devicesOf(mlir::Operation *collective) const;
-
   sched::TargetAttr description;
   TargetServices services;
   Libraries libraries;
 
 private:
+  /// The devices of a group of ranks that differ along `axes`, ascending: of
+  /// the groups one that the outermost links join. `places`: those in the group
+  /// that count; empty: all do. `ranks`: the group's size where the machine
+  /// does not know its axes.
+  llvm::SmallVector<int64_t> devicesOf(llvm::ArrayRef<llvm::StringRef> axes,
+                                       llvm::ArrayRef<int64_t> places = {},
+                                       int64_t ranks = 1) const;
+
+  /// The devices that take part in a collective.
+  llvm::SmallVector<int64_t> devicesOf(mlir::Operation *collective) const;
+
+  /// The link that joins devices, given in ascending order.
+  const LinkRates &linkAmong(llvm::ArrayRef<int64_t> devices) const;
+
   const DeviceKind &kind;
+  const sched::MachineAttr machine;
+  const std::optional<MachineRates> machineRates; // none: there is no machine
+  const llvm::SmallVector<MachineLink> machineLinks;
+  const CollectiveTime collectiveTime; // of the machine; or null
 };
 
 /// The target of the module that `op` is or is in.
@@ -133,6 +169,10 @@ llvm::SmallVector<LibraryName> listLibraries(llvm::StringRef device,
                                              const TargetServices &services);
 /// The answers that targets of a context get.
 const TargetServices &getServices(mlir::MLIRContext *context);
+
+/// The machine of a cluster for `--cluster`; fails with a message.
+llvm::Expected<sched::MachineAttr>
+describeMachine(mlir::MLIRContext *context, const MachineRequest &request);
 
 /// Makes targets known to contexts of the registry.
 void registerTargets(mlir::DialectRegistry &registry, TargetServices services);

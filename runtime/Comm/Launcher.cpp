@@ -4,9 +4,11 @@
 #include "runtime/Comm/Tcp/Tcp.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
+#include <limits>
 #include <mutex>
 #include <thread>
 #include <unistd.h>
@@ -57,6 +59,29 @@ std::string firstHost(const std::string &list) {
   return stop == std::string::npos
              ? ""
              : host + list.substr(end + 1, stop - end - 1);
+}
+
+/// Refuses variables that would be taken for others, such as 2^32 for 0.
+Status checkVariables() {
+  constexpr int64_t kMostRanks = std::numeric_limits<int32_t>::max();
+  const struct {
+    const char *name;
+    int64_t least, most;
+  } wanted[] = {{"RANK", 0, kMostRanks - 1},
+                {"WORLD_SIZE", 1, kMostRanks},
+                {"MASTER_PORT", 1, 65535}};
+  for (const auto &each : wanted) {
+    const char *found = std::getenv(each.name);
+    if (!found || !*found)
+      continue;
+    errno = 0;
+    const int64_t value = number(each.name);
+    if (errno == ERANGE || value < each.least || value > each.most)
+      return makeError(StatusCode::InvalidArgument, each.name, " is '", found,
+                       "', but must be a whole number from ", each.least,
+                       " to ", each.most);
+  }
+  return Status();
 }
 
 std::string text(const char *name) {
@@ -172,6 +197,7 @@ Result<std::unique_ptr<Transport>> openMpi(double timeout) {
 Result<std::unique_ptr<Transport>> connectToLauncher(double timeout) {
   if (startedByMpi())
     return openMpi(timeout);
+  ZC_RETURN_IF_ERROR(checkVariables());
   std::optional<TcpPlace> place = placeByFile();
   if (!place)
     place = placeByVariables();

@@ -20,13 +20,15 @@ Status CheckpointKeeper::open(bool first) {
                      "begin anew, give another folder");
   // DIR/step-N names the checkpoint to go on from; new ones go beside it.
   theFolder = options.resume ? checkpointFolder(options.place) : options.place;
+  resumed = options.resume && !holdsNoCheckpoint(options.place);
+  if (resumed) // before a folder is made that has the name of one
+    ZC_RETURN_IF_ERROR(findCheckpoint(options.place).status());
   // A run that is at it is told of first. The first rank looks after the
   // folder.
   if (isFirst) {
     ZC_ASSIGN_OR_RETURN(lock, prepareCheckpointFolder(theFolder));
   }
   const std::vector<int64_t> found = listCheckpoints(theFolder);
-  resumed = options.resume && !holdsNoCheckpoint(options.place);
   if (isFirst && !resumed && !found.empty() && !options.overwrite)
     return makeError(
         StatusCode::InvalidArgument, "'", theFolder, "' holds ", found.size(),
@@ -101,8 +103,9 @@ Status CheckpointKeeper::take(const Result<std::string> &saved, int64_t step) {
   if (!saved.ok())
     return saved.status().withContext(
         strCat("after step ", step,
-               lastCheckpoint.empty()
-                   ? std::string()
+               lastCheckpoint.empty() ? std::string()
+               : options.inMemory
+                   ? " (the copy in memory before it is kept)"
                    : " (the checkpoint '" + lastCheckpoint + "' is kept)"));
   lastCheckpoint = *saved;
   landedStep = step;

@@ -18,7 +18,8 @@ struct CheckpointOptions {
   bool resume = false;
   bool overwrite = false;
   bool beside = true; // of --save-every: while steps go on, where memory allows
-  uint32_t channel = 0; // of its own for each keeper of a run
+  uint32_t channel = 0;  // of its own for each keeper of a run
+  bool inMemory = false; // copies, in a folder of the launcher's
 };
 
 class CheckpointKeeper {

@@ -302,6 +302,7 @@ CheckpointOptions Trainer::replicaOptions(const TrainOptions &options) {
   CheckpointOptions own = options.replicas;
   own.channel = 1; // checkpoints have the first
   own.keep = 1;
+  own.inMemory = true;
   own.resume = options.checkpoint.resume;
   own.overwrite = !own.resume;
   return own;

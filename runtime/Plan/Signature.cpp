@@ -103,6 +103,8 @@ std::string checkTrusted(const std::string &text) {
     return "expected 64 hexadecimal digits behind 'sha256:', as sha256sum "
            "prints them, or a file with a public key; found '" +
            text + "'";
+  if (text.size() == 2 * hash.size() && fromHex(text, hash.data(), hash.size()))
+    return "a hash is given as sha256:" + text;
   return "";
 }
 

@@ -18,18 +18,23 @@ constexpr std::pair<const char *, CollectiveWay> kWays[] = {
     {"rabenseifner", CollectiveWay::Rabenseifner},
     {"hierarchical", CollectiveWay::Hierarchical}};
 
-constexpr std::pair<const char *, plan::DataType> kDtypes[] = {
+constexpr ProductType kDtypes[] = {
     {"f32", plan::F32},
     {"f64", plan::F64},
     {"f16", plan::F16},
     {"bf16", plan::BF16},
     {"f8", plan::U8}}; // of either type (kernels/Calls/Matmul.h)
 
+constexpr std::pair<const char *, plan::CollectiveKind> kCollectives[] = {
+    {"all_reduce", plan::ALL_REDUCE},
+    {"all_gather", plan::ALL_GATHER},
+    {"reduce_scatter", plan::REDUCE_SCATTER}};
+
 /// Any real machine stays far below these.
 constexpr double kMostFlops = 1e21, kMostBytes = 1e18, kMostSeconds = 1e3;
 
 plan::DataType dtypeOf(const std::string &name) {
-  for (auto [known, type] : kDtypes)
+  for (const auto &[known, type] : kDtypes)
     if (name == known)
       return type;
   return plan::DATA_TYPE_UNSPECIFIED;
@@ -53,9 +58,12 @@ public:
       JsonFields host(fields.any("host"), fields.pathOf("host"));
       cluster.device.hostBytesPerSecond =
           host.number("bytes_per_s", 0, kMostBytes);
+      cluster.device.hostLatencySeconds =
+          host.number("latency_s", 0, kMostSeconds, 0);
       cluster.device.hostMemoryBytesPerSecond =
           host.number("memory_bytes_per_s", 0, kMostBytes, 0);
       for (auto &[ranks, share] : cluster.shares) {
+        share.hostLatencySeconds = cluster.device.hostLatencySeconds;
         share.hostBytesPerSecond = cluster.device.hostBytesPerSecond;
         share.hostMemoryBytesPerSecond =
             cluster.device.hostMemoryBytesPerSecond;
@@ -119,10 +127,19 @@ private:
       each.flops = row.number("flops", 0, kMostFlops);
       each.bytes = row.number("bytes", 0, kMostBytes);
       each.seconds = row.number("seconds", 1e-12, kMostSeconds);
+      readForm(row, each.form);
       ZC_RETURN_IF_ERROR(row.finish());
       measured.add(each);
     }
     return Status();
+  }
+
+  static void readForm(JsonFields &row, std::vector<int64_t> &form) {
+    for (const Json &size : row.list("form")) {
+      if (!size.is_number_integer() || size.get<int64_t>() < 1)
+        return row.fail("form", "expected a list of integers from 1 on");
+      form.push_back(size.get<int64_t>());
+    }
   }
 
   Status readShares(const Json &list, Cluster &cluster) {
@@ -159,7 +176,7 @@ private:
     if (fields.has("matmul"))
       ZC_RETURN_IF_ERROR(readMatmul(
           fields.any("matmul"), fields.pathOf("matmul"), efficiency.matmul));
-    efficiency.calls["matmul"] = efficiency.matmul.fraction;
+    efficiency.calls[kMatmulRate] = efficiency.matmul.fraction;
     return fields.finish();
   }
 
@@ -242,6 +259,28 @@ private:
     }
     if (cluster.ways.empty())
       fields.fail("algorithms", "expected at least one");
+    for (const Json &row : fields.list("measured"))
+      ZC_RETURN_IF_ERROR(
+          readMeasuredCollective(row, fields.pathOf("measured"),
+                                 cluster.measuredCollectives.emplace_back()));
+    return fields.finish();
+  }
+
+  static Status readMeasuredCollective(const Json &json,
+                                       const std::string &path,
+                                       MeasuredCollective &row) {
+    JsonFields fields(json, path);
+    const std::string kind = fields.text("kind");
+    const auto *known =
+        std::find_if(std::begin(kCollectives), std::end(kCollectives),
+                     [&](const auto &each) { return kind == each.first; });
+    if (known == std::end(kCollectives))
+      fields.fail("kind", "expected all_reduce, all_gather or reduce_scatter");
+    else
+      row.kind = known->second;
+    row.ranks = fields.integer("ranks", 2, 1 << 20);
+    row.bytes = fields.number("bytes", 1, kMostBytes);
+    row.seconds = fields.number("seconds", 1e-12, kMostSeconds);
     return fields.finish();
   }
 
@@ -249,6 +288,22 @@ private:
 };
 
 } // namespace
+
+std::vector<ProductType> listProductTypes() {
+  return {std::begin(kDtypes), std::end(kDtypes)};
+}
+
+const char *nameOfProductType(plan::DataType type) {
+  for (const auto &[name, known] : kDtypes)
+    if (known == type)
+      return name;
+  return "f32";
+}
+
+double shareOf(const Efficiency &efficiency, std::string_view rate) {
+  const auto found = efficiency.calls.find(rate);
+  return found == efficiency.calls.end() ? 1 : found->second;
+}
 
 std::vector<CollectiveWay> listWays() {
   std::vector<CollectiveWay> ways;

@@ -18,6 +18,19 @@
 
 namespace zc {
 
+/// The types of products that files list rates of, by their names there.
+struct ProductType {
+  const char *name;
+  plan::DataType type;
+};
+std::vector<ProductType> listProductTypes();
+/// The name of one of them; "f32" for any other type.
+const char *nameOfProductType(plan::DataType type);
+
+/// The name of the share of the peak that products reach, beside those of
+/// library calls.
+inline constexpr char kMatmulRate[] = "matmul";
+
 /// A product that was measured.
 struct MeasuredMatmul : kernels::CallProduct {
   plan::DataType dtype = plan::F32;
@@ -42,6 +55,9 @@ struct Efficiency {
   double kernelFlops = 1, bytes = 1; // generated kernels; any instruction
 };
 
+/// The share of the peak at which calls of a rate work.
+double shareOf(const Efficiency &efficiency, std::string_view rate);
+
 struct SimulatedDevice {
   std::string name;
   std::string target = "cpu"; // that models are compiled for, or cuda
@@ -57,6 +73,7 @@ struct SimulatedDevice {
   double callSeconds = 0;        // of each program that an order calls
   double stepSeconds = 0;        // of each step, beside its programs
   double hostBytesPerSecond = 0; // to and from the second memory; 0: at once
+  double hostLatencySeconds = 0; // of such a copy
   double hostMemoryBytesPerSecond = 0; // of its own kernels; 0: at once
   /// Instructions that were timed here: they take the place of shares of the
   /// peak for all of their kinds.
@@ -80,11 +97,21 @@ std::vector<CollectiveWay> listWays();
 /// The way of that name, or nothing.
 std::optional<CollectiveWay> findWay(std::string_view name);
 
+/// A collective that was timed among neighbours of the innermost level.
+struct MeasuredCollective {
+  plan::CollectiveKind kind = plan::ALL_REDUCE;
+  int64_t ranks = 2;
+  double bytes = 0; // the larger of a rank's source and destination
+  double seconds = 0;
+};
+
 struct Cluster {
   std::string name;
   SimulatedDevice device;
   std::vector<LinkLevel> levels; // innermost first; at least one
   std::vector<CollectiveWay> ways = {CollectiveWay::Ring};
+  /// They take the place of the innermost level's latency and bandwidth.
+  std::vector<MeasuredCollective> measuredCollectives;
   /// The share of its rate at which a device computes while it sends.
   double computeWhileSending = 1;
 

@@ -22,7 +22,7 @@ double TransferCost::seconds(const Cluster &cluster) const {
   for (size_t i = 0; i < bytes.size(); ++i)
     if (cluster.levels[i].bytesPerSecond > 0)
       longest = std::max(longest, bytes[i] / cluster.levels[i].bytesPerSecond);
-  return latencySeconds + longest;
+  return latencySeconds + slowness * longest;
 }
 
 namespace {
@@ -179,6 +179,42 @@ TransferCost fixedCost(const Spread &spread, plan::CollectiveKind kind,
   return cost;
 }
 
+/// Seconds of the collective by those of its kind that were timed, ascending in
+/// size; below the smallest as long as that, above the largest in proportion.
+double interpolate(const std::vector<MeasuredCollective> &rows, double bytes) {
+  if (bytes <= rows.front().bytes)
+    return rows.front().seconds;
+  const MeasuredCollective *below = &rows.front();
+  for (const MeasuredCollective &row : rows) {
+    if (row.bytes >= bytes) {
+      const double share = (bytes - below->bytes) / (row.bytes - below->bytes);
+      return below->seconds + share * (row.seconds - below->seconds);
+    }
+    below = &row;
+  }
+  return below->seconds * bytes / below->bytes;
+}
+
+/// Makes the cost on one level be what was timed, if it was.
+void takeMeasured(const Cluster &cluster, plan::CollectiveKind kind,
+                  int64_t ranks, double bytes, TransferCost &cost) {
+  std::vector<MeasuredCollective> rows;
+  for (const MeasuredCollective &row : cluster.measuredCollectives)
+    if (row.kind == kind && row.ranks == ranks)
+      rows.push_back(row);
+  if (rows.empty())
+    return;
+  std::sort(rows.begin(), rows.end(),
+            [](const MeasuredCollective &a, const MeasuredCollective &b) {
+              return a.bytes < b.bytes;
+            });
+  const double seconds = interpolate(rows, bytes);
+  cost.latencySeconds = std::min(rows.front().seconds, seconds);
+  const double flowing = cost.bytes[0] / cluster.levels[0].bytesPerSecond;
+  if (flowing > 0 && std::isfinite(flowing))
+    cost.slowness = (seconds - cost.latencySeconds) / flowing;
+}
+
 } // namespace
 
 bool hasWays(plan::CollectiveKind kind) {
@@ -209,9 +245,13 @@ TransferCost costOnCluster(const Cluster &cluster, plan::CollectiveKind kind,
     return spread.none();
   if (algorithm != plan::AUTO)
     return fixedCost(spread, kind, algorithm, bytes);
-  if (hasWays(kind))
-    return costOfWay(wayOnCluster(cluster, kind, place, bytes), kind, spread,
-                     bytes);
+  if (hasWays(kind)) {
+    TransferCost cost = costOfWay(wayOnCluster(cluster, kind, place, bytes),
+                                  kind, spread, bytes);
+    if (spread.levels.size() == 1 && spread.levels[0].level == 0)
+      takeMeasured(cluster, kind, int64_t(spread.ranks), bytes, cost);
+    return cost;
+  }
   if (kind == plan::BROADCAST || kind == plan::REDUCE)
     return ring(spread, bytes * spread.ranks / (spread.ranks - 1), 1);
   return direct(spread, bytes, kind != plan::SEND_RECEIVE);

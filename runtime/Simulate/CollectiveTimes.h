@@ -24,6 +24,8 @@ GroupPlace placeOf(const Cluster &cluster, const std::vector<int> &ranks);
 struct TransferCost {
   double latencySeconds = 0;
   std::vector<double> bytes; // by level
+  /// So many times as long as its bytes would do they take the links.
+  double slowness = 1;
 
   /// Seconds with no other transfer beside it.
   double seconds(const Cluster &cluster) const;
@@ -44,7 +46,9 @@ struct TransferCost {
 ///
 /// Over several levels the rings of a block's ranks share the bytes that leave
 /// the block, as NCCL's channels do. The quickest of the cluster's ways is
-/// taken, unless `algorithm` says which.
+/// taken, unless `algorithm` says which. Where the kind was timed for as many
+/// ranks, inside the innermost level, it takes what it took: of what lies
+/// between two sizes, in proportion; the time of the smallest is latency.
 TransferCost costOnCluster(const Cluster &cluster, plan::CollectiveKind kind,
                            plan::CollectiveAlgorithm algorithm,
                            const GroupPlace &place, double bytes);

@@ -3,6 +3,7 @@
 #include "runtime/Plan/LibraryCalls.h"
 #include "runtime/Plan/Types.h"
 #include "runtime/Plan/Verify.h"
+#include "runtime/Simulate/ProductLaw.h"
 
 #include <algorithm>
 #include <cmath>
@@ -30,11 +31,13 @@ double waveShare(const MatmulEfficiency &matmul,
   return std::clamp(inside / places, inside / tiles / 2, 1.0);
 }
 
-/// The mean rate of the three nearest measured products, by the logarithms of
-/// their dims, weighted by inverse squared distance.
+/// How far the three nearest measured products are from a law for all of them,
+/// by the logarithms of their dims, weighted by inverse squared distance, tells
+/// how far this one is.
 double measuredRate(const MatmulEfficiency &matmul,
                     const MeasuredMatmul &product) {
-  std::vector<std::pair<double, double>> near; // distance, rate
+  const ProductLaw law(matmul.measured, product.dtype);
+  std::vector<std::pair<double, double>> near; // distance, rate by the law's
   auto apart = [](int64_t a, int64_t b) {
     const double d = std::log2(double(a)) - std::log2(double(b));
     return d * d;
@@ -46,7 +49,7 @@ double measuredRate(const MatmulEfficiency &matmul,
                           apart(each.batch, product.batch) +
                           (each.transposesA != product.transposesA) +
                           (each.transposesB != product.transposesB),
-                      each.flopsPerSecond});
+                      each.flopsPerSecond / law.flopsPerSecond(each)});
   const size_t most = std::min<size_t>(3, near.size());
   std::partial_sort(near.begin(), near.begin() + ptrdiff_t(most), near.end());
   double sum = 0, weights = 0;
@@ -55,13 +58,7 @@ double measuredRate(const MatmulEfficiency &matmul,
     sum += weight * near[i].second;
     weights += weight;
   }
-  return weights > 0 ? sum / weights : 0;
-}
-
-/// The share of the peak at which calls of a rate work.
-double shareOf(const Efficiency &efficiency, std::string_view rate) {
-  const auto found = efficiency.calls.find(rate);
-  return found == efficiency.calls.end() ? 1 : found->second;
+  return weights > 0 ? sum / weights * law.flopsPerSecond(product) : 0;
 }
 
 double arithmeticSeconds(const SimulatedDevice &device, bool allowsTf32,
@@ -105,6 +102,34 @@ static double hostSeconds(const SimulatedDevice &device,
              : 0;
 }
 
+/// The elements of a row of a kernel's largest tensor; 1 of a scalar.
+static int64_t rowOf(const plan::Program &program,
+                     const plan::KernelCall &kernel) {
+  int64_t row = 1;
+  uint64_t most = 0;
+  for (uint32_t index : kernel.buffers()) {
+    const plan::TensorType &type = program.buffers(int(index)).type();
+    const Result<uint64_t> bytes = byteCount(type);
+    if (type.dims_size() == 0 || !bytes.ok() || *bytes <= most)
+      continue;
+    most = *bytes;
+    row = type.dims(type.dims_size() - 1);
+  }
+  return std::max<int64_t>(1, row);
+}
+
+MeasuredInstruction describe(const plan::Program &program,
+                             const plan::Instruction &instruction) {
+  MeasuredInstruction found{kindOf(instruction),
+                            operatorsOfLabel(instruction.label()),
+                            instruction.flops(), instruction.bytes()};
+  if (instruction.has_kernel())
+    found.form = {rowOf(program, instruction.kernel())};
+  else
+    found.form = workOf(program, instruction).form;
+  return found;
+}
+
 double secondsOf(const SimulatedDevice &device, bool allowsTf32,
                  const plan::Program &program,
                  const plan::Instruction &instruction) {
@@ -112,9 +137,8 @@ double secondsOf(const SimulatedDevice &device, bool allowsTf32,
     return hostSeconds(device, instruction);
   const kernels::CallWork work = workOf(program, instruction);
   if (!device.measured.empty() && !work.product && instruction.stream() != 2)
-    if (const std::optional<double> seconds = device.measured.find(
-            kindOf(instruction), operatorsOfLabel(instruction.label()),
-            instruction.flops(), instruction.bytes()))
+    if (const std::optional<double> seconds =
+            device.measured.find(describe(program, instruction)))
       return device.launchSeconds + *seconds;
   const double arithmetic =
       arithmeticSeconds(device, allowsTf32, work, instruction.flops());
@@ -123,10 +147,11 @@ double secondsOf(const SimulatedDevice &device, bool allowsTf32,
     return device.launchSeconds + arithmetic;
   const double rate = device.bytesPerSecond * device.efficiency.bytes;
   double traffic = rate > 0 ? instruction.bytes() / rate : 0;
-  if (instruction.stream() == 2) // to and from the second memory
-    traffic = device.hostBytesPerSecond > 0
-                  ? instruction.bytes() / 2 / device.hostBytesPerSecond
-                  : 0;
+  if (instruction.stream() == 2) { // to and from the second memory
+    traffic = device.hostLatencySeconds;
+    if (device.hostBytesPerSecond > 0)
+      traffic += instruction.bytes() / 2 / device.hostBytesPerSecond;
+  }
   return device.launchSeconds + std::max(arithmetic, traffic);
 }
 

@@ -14,6 +14,11 @@ double secondsOf(const SimulatedDevice &device, bool allowsTf32,
                  const plan::Program &program,
                  const plan::Instruction &instruction);
 
+/// An instruction as it is looked for among those that were timed, without
+/// seconds.
+MeasuredInstruction describe(const plan::Program &program,
+                             const plan::Instruction &instruction);
+
 /// The peak for products of a type, in FLOP/s.
 double peakOf(const SimulatedDevice &device, bool allowsTf32,
               plan::DataType type);

@@ -33,6 +33,32 @@ double likeness(const std::set<std::string> &a,
   return double(common) / double(a.size() + b.size() - common);
 }
 
+/// How far two instructions lie apart: doubling the size counts 1, and so does
+/// doubling the work for each byte, or a size of its form. Calls of the same
+/// form differ but in how many equal parts they have, which changes their rate
+/// little.
+double apart(const MeasuredInstruction &a, const MeasuredInstruction &b) {
+  const double size = squareOfLog((a.bytes + 1) / (b.bytes + 1));
+  const double work = squareOfLog((a.flops + 1) / (a.bytes + 1) *
+                                  (b.bytes + 1) / (b.flops + 1));
+  if (a.form.empty() || a.form.size() != b.form.size())
+    return size + work;
+  double form = 0;
+  for (size_t i = 0; i < a.form.size(); ++i)
+    form += squareOfLog(double(a.form[i]) / double(b.form[i]));
+  return a.form.size() == 1 ? size + work + form / 4 : form + size / 8;
+}
+
+/// How many times as large the one is; where work and bytes do not grow alike,
+/// by their geometric mean, and calls of many sizes by their work.
+double larger(const MeasuredInstruction &a, const MeasuredInstruction &b) {
+  const double bytes = (a.bytes + 1) / (b.bytes + 1);
+  const double work = a.flops > 0 && b.flops > 0 ? a.flops / b.flops : bytes;
+  return a.form.size() > 1 && a.form.size() == b.form.size()
+             ? work
+             : std::sqrt(bytes * work);
+}
+
 } // namespace
 
 std::string operatorsOfLabel(const std::string &label) {
@@ -42,31 +68,26 @@ std::string operatorsOfLabel(const std::string &label) {
 void MeasuredTimes::add(const MeasuredInstruction &row) {
   Operators &alike = byKind[row.kind][row.operators];
   alike.parts = partsOf(row.operators);
-  alike.rows.push_back({row.flops, row.bytes, row.seconds});
+  alike.rows.push_back(row);
 }
 
-std::optional<double> MeasuredTimes::find(const std::string &kind,
-                                          const std::string &operators,
-                                          double flops, double bytes) const {
+std::optional<double>
+MeasuredTimes::find(const MeasuredInstruction &asked) const {
   constexpr size_t kNeighbours = 3;
   constexpr double kOthers = 16; // as far as one of sixteen times the size
-  auto found = byKind.find(kind);
+  auto found = byKind.find(asked.kind);
   if (found == byKind.end())
     return std::nullopt;
-  // Distances: doubling the size counts 1, and so does doubling the work for
-  // each byte.
-  std::vector<std::pair<double, const Row *>> near;
+  std::vector<std::pair<double, const MeasuredInstruction *>> near;
   auto look = [&](const Operators &alike, double penalty) {
-    for (const Row &row : alike.rows)
-      near.push_back({penalty + squareOfLog((bytes + 1) / (row.bytes + 1)) +
-                          squareOfLog((flops + 1) / (bytes + 1) *
-                                      (row.bytes + 1) / (row.flops + 1)),
-                      &row});
+    for (const MeasuredInstruction &row : alike.rows)
+      near.push_back({penalty + apart(asked, row), &row});
   };
-  if (auto same = found->second.find(operators); same != found->second.end()) {
+  if (auto same = found->second.find(asked.operators);
+      same != found->second.end()) {
     look(same->second, 0);
   } else {
-    const std::set<std::string> parts = partsOf(operators);
+    const std::set<std::string> parts = partsOf(asked.operators);
     for (const auto &[name, alike] : found->second)
       look(alike, kOthers * (1 - likeness(alike.parts, parts)));
   }
@@ -74,14 +95,9 @@ std::optional<double> MeasuredTimes::find(const std::string &kind,
   std::partial_sort(near.begin(), near.begin() + ptrdiff_t(count), near.end());
   double sum = 0, weights = 0;
   for (size_t i = 0; i < count; ++i) {
-    const auto [apart, row] = near[i];
-    // In the proportion of the sizes; where work and bytes do not grow alike,
-    // of their geometric mean.
-    const double larger = (bytes + 1) / (row->bytes + 1);
-    const double harder =
-        row->flops > 0 && flops > 0 ? flops / row->flops : larger;
-    const double weight = 1 / (apart + 1e-3);
-    sum += weight * std::log(row->seconds * std::sqrt(larger * harder));
+    const auto [distance, row] = near[i];
+    const double weight = 1 / (distance + 1e-3);
+    sum += weight * std::log(row->seconds * larger(asked, *row));
     weights += weight;
   }
   return std::exp(sum / weights);

@@ -18,29 +18,28 @@ struct MeasuredInstruction {
   std::string operators; // the first word of its label: "train.add+gelu"
   double flops = 0, bytes = 0;
   double seconds = 0;
+  /// Sizes that its rate depends on: of a library call kernels::CallWork::form,
+  /// of a kernel how long its rows are. Those of equal operators are as many.
+  std::vector<int64_t> form = {};
 };
 
 /// Kernels of equal operators do equal work for each byte, so that their time
-/// grows with their size. Where no kernel of just these operators was timed,
-/// those count that share most of them and are about as large.
+/// grows with their size, and that of calls of equal form with how many equal
+/// parts they have. Where no kernel of just these operators was timed, those
+/// count that share most of them and are about as large.
 class MeasuredTimes {
 public:
   void add(const MeasuredInstruction &row);
   bool empty() const { return byKind.empty(); }
 
-  /// Seconds of an instruction of that kind, or nothing where no instruction of
-  /// the kind was timed.
-  std::optional<double> find(const std::string &kind,
-                             const std::string &operators, double flops,
-                             double bytes) const;
+  /// Seconds of an instruction like this one, whose own do not count, or
+  /// nothing where no instruction of its kind was timed.
+  std::optional<double> find(const MeasuredInstruction &asked) const;
 
 private:
-  struct Row {
-    double flops, bytes, seconds;
-  };
   struct Operators {
     std::set<std::string> parts; // "add", "gelu"
-    std::vector<Row> rows;
+    std::vector<MeasuredInstruction> rows;
   };
   std::map<std::string, std::map<std::string, Operators>> byKind;
 };

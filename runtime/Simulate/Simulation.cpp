@@ -234,7 +234,8 @@ private:
       for (uint32_t role : roles)
         for (bool isIn : {false, true})
           if (!transfer.isMessage || isIn == (role != transfer.sender.role)) {
-            uses.push_back({linkOf(role, level, isIn), bytes});
+            uses.push_back(
+                {linkOf(role, level, isIn), bytes * transfer.cost.slowness});
             if (!isIn)
               walks[role]->times().sentBytes[level] += bytes;
           }

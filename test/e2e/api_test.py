@@ -13,7 +13,7 @@ from safetensors.numpy import load_file
 
 from program_test import BARE
 from zctest import (BIN, FIXTURES, TIMEOUT, Fixture, ZcTest, free_port,
-                    latest_step, load_tensors, read_log)
+                    is_sanitized, latest_step, load_tensors, read_log)
 
 ROOT = FIXTURES.parents[1]
 API = ROOT / "runtime" / "Api"
@@ -44,12 +44,6 @@ int main(int, char **argv) try {
   return error.status() == ZC_INVALID_ARGUMENT ? 0 : 1;
 }
 """
-
-
-def is_sanitized():
-    listed = subprocess.run(["nm", "-D", LIB / "libzc.so"], text=True,
-                            capture_output=True, check=True).stdout
-    return "__asan" in listed or "__tsan" in listed or "__ubsan" in listed
 
 
 @unittest.skipIf(is_sanitized(), "programs without sanitizers cannot load it")

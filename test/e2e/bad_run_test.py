@@ -334,7 +334,7 @@ class FullDisk(ZcTest):
 
     def test_a_half_checkpoint_is_none(self):
         self.fill_up(2)
-        self.assertEqual(list(self.checkpoint.glob("step-*")), [])
+        self.assertEqual(list(self.checkpoint.iterdir()), [])
         # A half-written checkpoint does not stop the next run.
         self.train(self.artifact, self.data, 2, "--checkpoint",
                    self.checkpoint)
@@ -344,6 +344,8 @@ class FullDisk(ZcTest):
                    self.checkpoint)
         before = load_tensors(latest_step(self.checkpoint))
         self.fill_up(3, "--resume")
+        self.assertEqual([path.name for path in self.checkpoint.iterdir()],
+                         ["step-1"])
         after = load_tensors(latest_step(self.checkpoint))
         self.assertEqual(before["w"].tobytes(), after["w"].tobytes())
 

@@ -105,6 +105,21 @@ class Beside(ZcTest):
                                   if not path.name.startswith(".")],
                                  ["step-2"])
 
+    def test_failure_of_a_copy_in_memory(self):
+        """Its folder is the launcher's, which users do not know."""
+        fixture, copies = Fixture("gpt"), self.folder / "copies"
+        artifact = self.compile(fixture, "adamw")
+        options = ("--replica-dir", copies, "--replicate")
+        self.train(artifact, fixture.data, 3, *options, 2)
+        size = max(path.stat().st_size
+                   for path in latest_step(copies).iterdir())
+        err = self.fails(
+            1, ["after step 4 .the copy in memory before it is kept",
+                "safetensors.*file too large"], "run", artifact, "--resume",
+            "--data", fixture.data, "--steps", 4000, *options, 4,
+            preexec_fn=limit_file_size(size - 1))
+        self.assertNotRegex(err, "is kept.*copies/step")
+
     def test_a_step_that_fails_meanwhile(self):
         """The checkpoint that was being written is complete, and named."""
         artifact = self.compile(self.fixture)

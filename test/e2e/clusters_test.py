@@ -124,6 +124,28 @@ class Compilations(ZcTest):
         self.assertEqual(collections.Counter(work.findall(quick)),
                          collections.Counter(work.findall(slow)))
 
+    def test_the_slowest_link_decides_where_it_is_crossed(self):
+        """Nodes of two roles: only the middle one of three cuts is between
+        nodes, and falls where fewer bytes cross."""
+        path = self.describe("nodes", 1e-9, 1e15)
+        cluster = json.loads(path.read_text())
+        cuts = {}
+        for name, slow in ("all", 1), ("middle", 2):
+            cluster["levels"] = [
+                {"name": "inside", "size": slow, "bytes_per_s": 1e15,
+                 "latency_s": 1e-9},
+                {"name": "outside", "size": 8, "bytes_per_s": 1e8,
+                 "latency_s": 1e-9}]
+            path.write_text(json.dumps(cluster))
+            stages = self.folder / "stages.txt"
+            self.zc("compile", Fixture("unet").model,
+                    *Fixture("unet").compile_options("adamw"), "--mesh",
+                    "pp=4", "--accumulate", "4", "--cluster", path,
+                    "--write-stages", stages, "--emit", "step",
+                    "-o", self.folder / "out.mlir")
+            cuts[name] = stages.read_text()
+        self.assertNotEqual(cuts["all"], cuts["middle"])
+
     def test_losses_do_not_depend_on_the_machine(self):
         gpt = Fixture("gpt")
         losses = []
@@ -142,7 +164,8 @@ class Compilations(ZcTest):
                                 self.describe("mine", 1e-6, 1e9))
         options = json.loads(self.zc("inspect", artifact, "--json"))["options"]
         self.assertRegex(options["cluster"],
-                         'machine<name = "mine", flops = 1.0+e\\+10')
+                         'machine<name = "mine", rates = .*work = "matmul", '
+                         'type = "f32", flops = 1.0+e\\+10')
 
     def plan(self, model, *options):
         """A plan, and the simulated step as a trace."""

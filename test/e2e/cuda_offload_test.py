@@ -46,6 +46,16 @@ class Offload(Fake):
                 self.assertEqual(streams, {"2"}, kind)
             self.assertEqual(calls.count("cuGraphLaunch stream 0"), 3)
 
+    def test_parameters_that_micro_batches_begin_with(self):
+        """They stay on the device, for the update, too; others are copied."""
+        parts = ("--accumulate", "2")
+        expected, none, _ = self.numbers(*parts)
+        found, plan, _ = self.numbers(*parts, "--offload", "parameters")
+        self.assertEqual(found, expected)
+        self.assertGreater(plan["offloaded"], 0)
+        self.assertLess(plan["offloaded"], none["parameters"])
+        self.assertLessEqual(plan["peak"], none["peak"])
+
     def check_updates(self, *options, run=(), **variables):
         """The host's processor computes what the GPU did, and holds what only
         that reads. Its code may join a product and a sum that the GPU's rounds

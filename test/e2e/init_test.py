@@ -12,7 +12,8 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from safetensors.numpy import load
 
-from zctest import BIN, Fixture, ZcTest, load_tensors, read_log, run
+from zctest import (BIN, Fixture, ZcTest, load_tensors, needs_few_addresses,
+                    read_log, run)
 
 
 def absent(name, dims, offset=0):
@@ -236,6 +237,7 @@ class Absent(ZcTest):
 class Large(ZcTest):
     """A plan needs no weights."""
 
+    @needs_few_addresses
     def test_seven_and_a_half_billion_parameters(self):
         model = mlp(self.folder / "m.onnx", 50000, 100000, 25000, 2)
         artifact = self.folder / "a.zca"

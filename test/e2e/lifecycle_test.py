@@ -55,6 +55,17 @@ class Resume(ZcTest):
         names = sorted(path.name for path in checkpoint.glob("step-*"))
         self.assertEqual(names, ["step-6", "step-7"])
 
+    def test_a_step_that_is_not_there(self):
+        """It is refused before a folder has its name."""
+        fixture = Fixture("mlp")
+        artifact, checkpoint = self.compile(fixture), self.folder / "ckpt"
+        self.train(artifact, fixture.data, 2, "--checkpoint", checkpoint)
+        self.fails(1, ["there is no checkpoint in '.*step-99'"], "run",
+                   artifact, "--data", fixture.data, "--steps", 4, "--resume",
+                   "--checkpoint", checkpoint / "step-99")
+        self.assertEqual([path.name for path in checkpoint.iterdir()
+                          if not path.name.startswith(".")], ["step-2"])
+
 
 class Shuffle(ZcTest):
 

@@ -136,7 +136,7 @@ class OwnData(SmallModels):
         process.returncode = code
         self.assertEqual(code, 0, process.stderr.read())
         self.assertEqual(len(read_log(log)), 3)
-        self.assertLess(usage.ru_maxrss, 500 * 1024, "KiB of memory")
+        self.check_memory(usage.ru_maxrss * 1024, 500 << 20)
 
     def test_arrays_that_nobody_reads(self):
         fixture = Fixture("mlp")

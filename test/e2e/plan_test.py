@@ -231,7 +231,7 @@ class Large(PlanTest):
         self.assertEqual(len(plan["roles"]), 16)
         self.assertGreater(plan["hfu"], plan["mfu"])
         most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-        self.assertLess(most, 2e9 / 1024)
+        self.check_memory(most * 1024, 2e9)
 
     def test_its_ranks_are_compared(self):
         """Half of those layers, as 64 ranks of the same stages."""

@@ -33,8 +33,8 @@ class Units:
             r"#dist.mesh<([^>]*)>|$", text)[1] or ""))
         for name, dims, attributes in STATE.findall(text):
             shape = [int(dim) for dim in dims.split("x") if dim]
-            unit = re.search(r'dist.unit = @"?([^",]+)"?, '
-                             r'dist.unit_offset = (\d+)', attributes)
+            unit = re.search(r'unit = @"?([^",]+)"?, '
+                             r'unit_offset = (\d+)', attributes)
             if not unit:
                 whole = re.search(r"dist.whole = tensor<(\d+)xf32>", attributes)
                 self.lengths[name] = (int(whole[1]) if whole

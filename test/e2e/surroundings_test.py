@@ -16,7 +16,7 @@ import numpy as np
 
 from bad_run_test import RunTest
 from zctest import (Fixture, ZcTest, free_port, latest_step, load_tensors,
-                    read_log, start)
+                    needs_few_addresses, read_log, run, start)
 
 MANY = 10**7  # steps that no test waits for
 RANKS = ["--local-ranks", 2]
@@ -168,6 +168,7 @@ class Memory(RunTest):
     def limited(size):
         return lambda: resource.setrlimit(resource.RLIMIT_AS, (size, size))
 
+    @needs_few_addresses
     def test_data_too_large_to_inflate(self):
         """Two GiB of zeros, which a zip holds in two MiB."""
         data = self.folder / "d.npz"
@@ -182,6 +183,21 @@ class Memory(RunTest):
                     entry.write(piece)
         self.refuse(["zc: error: out of memory"], data=data,
                     artifact=self.artifact, preexec_fn=self.limited(1 << 30))
+
+    @needs_few_addresses
+    def test_every_limit_of_addresses(self):
+        """Up to the first that is enough; oneDNN makes code where no room for
+        it was given."""
+        for size in range(16, 200):
+            code, _, err = run("run", self.artifact, "--data",
+                               self.fixture.data, "--steps", 2, tool="zc-run",
+                               preexec_fn=self.limited(size << 20))
+            if code == 0:
+                break
+            self.assertIn(code, (1, 127), f"{size} MiB: {err}")
+            self.assertRegex(err, "error|error while loading", size)
+        self.assertEqual(code, 0)
+        self.assertGreater(size, 32)
 
     def refuse(self, patterns, *options, data, artifact, **more):
         return self.fails(1, patterns, "run", artifact, "--data", data,
@@ -303,6 +319,19 @@ class Ranks(ZcTest):
                         "--steps", 3, env={**kept, **environment})
         self.addCleanup(process.kill)
         return process
+
+    def test_numbers_that_are_none(self):
+        """2^32 is no other name of 0, and no word means: alone."""
+        place = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "localhost",
+                 "MASTER_PORT": str(self.port)}
+        for name, wrong in (("RANK", "4294967297"), ("RANK", "-1"),
+                            ("WORLD_SIZE", "2abc"), ("WORLD_SIZE", "0"),
+                            ("WORLD_SIZE", "9" * 20), ("WORLD_SIZE", "-2"),
+                            ("MASTER_PORT", "65536"), ("MASTER_PORT", "x")):
+            codes, said = self.end([self.begin_by({**place, name: wrong})])
+            self.assertEqual(codes, [1], said)
+            self.assertRegex(
+                said[0], f"{name} is '{wrong}', but must be a whole number")
 
     def test_srun_with_pmi2(self):
         """Open MPI does not know it: the ranks meet by Slurm's variables."""

@@ -116,6 +116,8 @@ class Trust(ZcTest):
                                      f"sha256:{wrong}"))
         self.fails(2, ["--trust", "64 hexadecimal digits"], *self.run_options(
             self.artifact, "--trust", "sha256:12"))
+        self.fails(2, [f"a hash is given as sha256:{digest}"],
+                   *self.run_options(self.artifact, "--trust", digest))
 
     def test_keys(self):
         self.assertEqual(self.key.stat().st_mode & 0o777, 0o600)

@@ -60,8 +60,9 @@ class Help(ZcTest):
         self.assertRegex(text, r"\bsp\b")
 
     def test_what_an_artifact_may_do(self):
-        for command in ("run", "eval"):
-            self.assertIn("an artifact is a program", self.zc(command, "--help"))
+        for command in ("run", "eval", "launch"):
+            self.assertRegex(self.zc(command, "--help"),
+                             "[aA]n artifact is a program")
 
     def test_plans_are_not_verified_unless_asked(self):
         self.assertRegex(self.zc("compile", "--help"), r"--verify \S*=on ")

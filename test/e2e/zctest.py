@@ -2,12 +2,12 @@
 
 The folder of the programs comes in ZC_BIN_DIR (CMake sets it).
 """
+import functools
 import json
 import os
 import pathlib
 import resource
 import shutil
-import signal
 import socket
 import stat
 import subprocess
@@ -20,7 +20,20 @@ from safetensors.numpy import load_file
 
 BIN = pathlib.Path(os.environ["ZC_BIN_DIR"])
 FIXTURES = pathlib.Path(__file__).resolve().parents[1] / "fixtures"
-TIMEOUT = 300
+
+
+@functools.cache
+def is_sanitized():
+    """Whether the programs are built with sanitizers (preset asan or tsan)."""
+    listed = subprocess.run(["nm", "-D", BIN / "zc-run"], text=True,
+                            capture_output=True, check=True).stdout
+    return any(name in listed for name in ("__asan", "__tsan", "__ubsan"))
+
+
+TIMEOUT = 1500 if is_sanitized() else 300
+# For tests that limit how many addresses a program may have.
+needs_few_addresses = unittest.skipIf(
+    is_sanitized(), "sanitizers reserve terabytes of addresses (ulimit -v)")
 
 OPTIMIZER_OPTIONS = {
     "sgd": ["--optimizer", "sgd"],
@@ -54,9 +67,9 @@ def run(*args, **options):
 
 
 def limit_file_size(size):
-    """For preexec_fn: files may not grow beyond `size`, as on a full disk."""
+    """For preexec_fn: files may not grow beyond `size`, as on a full disk; the
+    system's signal, SIGXFSZ, ends a program that does not care."""
     def limit():
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
     return limit
 
@@ -95,6 +108,12 @@ class ZcTest(unittest.TestCase):
         command = " ".join(map(str, args))
         self.assertEqual(code, 0, f"zc {command}\n{out}\n{err[:4000]}")
         return out
+
+    def check_memory(self, used, most):
+        """Whether a process took less than so many bytes; AddressSanitizer has
+        notes of an eighth, and keeps 256 MiB of what was freed."""
+        self.assertLess(used, most * 1.5 + (512 << 20) if is_sanitized()
+                        else most, "bytes of memory")
 
     def instructions(self, artifact, program):
         """How many instructions a program has."""

@@ -11,8 +11,8 @@
 
 module {
 module @role0 attributes {dist.mesh = #dist.mesh<pp=2>, train.role = 0 : i64} {
-  train.state @w "parameter" : tensor<f64> {train.holders = array<i64: 0, 1>}
-  train.state @v "parameter" : tensor<f64> {train.holders = array<i64: 0, 1>, value = dense<1.0> : tensor<f64>}
+  train.state @w "parameter" : tensor<f64> {holders = array<i64: 0, 1>}
+  train.state @v "parameter" : tensor<f64> {holders = array<i64: 0, 1>, value = dense<1.0> : tensor<f64>}
 
   // Tests a message that the other role does not send: it sends another.
   // UNSENT: of role 0 receives message 5 from role 1, which does not send it
@@ -74,8 +74,8 @@ module @role0 attributes {dist.mesh = #dist.mesh<pp=2>, train.role = 0 : i64} {
 }
 
 module @role1 attributes {dist.mesh = #dist.mesh<pp=2>, train.role = 1 : i64} {
-  train.state @w "parameter" : tensor<f64> {train.holders = array<i64: 0, 1>}
-  train.state @v "parameter" : tensor<f64> {train.holders = array<i64: 0, 1>, value = dense<2.0> : tensor<f64>}
+  train.state @w "parameter" : tensor<f64> {holders = array<i64: 0, 1>}
+  train.state @v "parameter" : tensor<f64> {holders = array<i64: 0, 1>, value = dense<2.0> : tensor<f64>}
 
   func.func @unsent(%w: tensor<f64> {train.state = @w}) -> tensor<f64> {
     return %w : tensor<f64>

@@ -18,7 +18,7 @@ module {
 module @role0 attributes {dist.mesh = #dist.mesh<pp=2,dp=2>, train.role = 0 : i64} {
   train.state @x "constant" : tensor<2xf64> {dist.sharding = #rows, dist.whole = tensor<4xf64>, value = dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf64>}
   train.state @w "parameter" : tensor<2xf64> {dist.sharding = #rows, dist.whole = tensor<4xf64>, value = dense<[2.0, 2.0, 3.0, 3.0]> : tensor<4xf64>}
-  train.state @s "parameter" : tensor<f64> {train.holders = array<i64: 0, 1>, value = dense<7.0> : tensor<f64>}
+  train.state @s "parameter" : tensor<f64> {holders = array<i64: 0, 1>, value = dense<7.0> : tensor<f64>}
   train.state @accumulated.s "accumulator" : tensor<f64> {value = dense<100.0> : tensor<f64>}
 
   // Tests that a rank's part goes to the rank of the other role with the same
@@ -82,7 +82,7 @@ module @role0 attributes {dist.mesh = #dist.mesh<pp=2,dp=2>, train.role = 0 : i6
 
 module @role1 attributes {dist.mesh = #dist.mesh<pp=2,dp=2>, train.role = 1 : i64} {
   train.state @u "parameter" : tensor<2xf64> {dist.sharding = #rows, dist.whole = tensor<4xf64>, value = dense<[10.0, 10.0, 20.0, 20.0]> : tensor<4xf64>}
-  train.state @s "parameter" : tensor<f64> {train.holders = array<i64: 0, 1>, value = dense<7.0> : tensor<f64>}
+  train.state @s "parameter" : tensor<f64> {holders = array<i64: 0, 1>, value = dense<7.0> : tensor<f64>}
   train.state @accumulated.s "accumulator" : tensor<f64> {value = dense<100.0> : tensor<f64>}
 
   func.func @micro(%h: tensor<2xf64> {train.receive = {id = 0 : i64, peer = 0 : i64, answered}, dist.sharding = #rows},

@@ -44,7 +44,8 @@ def plan(zc, model, kinds):
 
 
 def measure(zc, net, batch, folder):
-    """zc's memory by kind; Gist's baseline, and Gist's bytes by kind."""
+    """zc's memory by kind; Gist's baseline, Gist's bytes by kind, and how much
+    Gist's encodings save of a baseline that works in place."""
     model = folder / f"{net}.onnx"
     subprocess.run([sys.executable, HERE / "large_cnn.py", model, "--net", net,
                     "--batch", str(batch), "--size", str(SIZES[net])],
@@ -54,8 +55,12 @@ def measure(zc, net, batch, folder):
     theirs = {name: gist_baseline.footprint(
         gist_baseline.encoded(layers, DENSITY, digits))
               for name, digits in DIGITS.items()}
+    before = gist_baseline.footprint(gist_baseline.in_place(layers))
+    in_place = {name: before / gist_baseline.footprint(
+        gist_baseline.in_place(layers, DENSITY, digits))
+                for name, digits in DIGITS.items()}
     return (planned, gist_baseline.footprint(gist_baseline.whole(layers)),
-            theirs)
+            theirs, in_place)
 
 
 def table(title, rows):
@@ -89,7 +94,7 @@ def main():
         found = {net: measure(options.zc, net, options.batch,
                               pathlib.Path(folder)) for net in options.nets}
     peaks, alone, against = [], [], []
-    for net, (planned, baseline, theirs) in found.items():
+    for net, (planned, baseline, theirs, in_place) in found.items():
         theirs = {f"Gist, {kind}": each for kind, each in theirs.items()}
         encoded = {f"zc, {kind}": memory for kind, memory in planned.items()
                    if kind != "plain"}
@@ -100,7 +105,9 @@ def main():
                      for kind, each in encoded.items()})))
         maps = {kind: each["activations"] for kind, each in encoded.items()}
         alone.append((net, plain["activations"], {
-            **over(baseline, theirs), **over(plain["activations"], maps)}))
+            **over(baseline, theirs),
+            **{f"in place, {kind}": each for kind, each in in_place.items()},
+            **over(plain["activations"], maps)}))
         against.append((net, baseline, over(baseline, {
             **theirs, "zc, none": plain["activations"], **maps})))
     table("net | peak without encodings, MB", peaks)

@@ -48,6 +48,15 @@ class Net:
         return [number for number, (_, inputs, _) in enumerate(self.layers)
                 if name in inputs]
 
+    def producer(self, name):
+        return next((number for number, (_, _, output)
+                     in enumerate(self.layers) if output == name), None)
+
+    def is_written_over(self, number):
+        """Whether a ReLU alone reads the output, a convolution's."""
+        kind, _, output = self.layers[number]
+        return kind == "Conv" and self.only_reader(output) == "Relu"
+
     def only_reader(self, name):
         kinds = {self.layers[number][0] for number in self.readers(name)}
         return kinds.pop() if len(kinds) == 1 else None
@@ -79,36 +88,60 @@ def encoded(net, density, digits):
     maxima in 4 bits; without its zeros what it makes for a convolution, a byte
     an index; and all that is stashed in `digits` bytes a number. A ReLU works in
     place."""
+    for number in range(len(net.layers)):
+        yield gradient(net, number, 2 * len(net.layers) - 1)
+        yield from maps(net, number, density, digits, places=1 / 2, signs=1 / 8)
+
+
+def in_place(net, density=1, digits=FLOAT):
+    """The baseline of a compiler like zc: ReLUs work in place, forward and
+    backward; of a max pool's maxima the places are kept, a byte each, and what
+    the pool makes has the ReLU's signs. With what Gist encodes besides."""
     last = 2 * len(net.layers) - 1
-    for number, (kind, _, output) in enumerate(net.layers):
-        yield gradient(net, number, last)
-        readers, elements = net.readers(output), net.elements[output]
-        if kind == "Conv" and net.only_reader(output) == "Relu":
-            continue  # written over
-        if not readers:
-            yield FLOAT * elements, number, last - number
+    for number in range(len(net.layers)):
+        size, begin, end = gradient(net, number, last)
+        if net.is_written_over(number):
             continue
-        reader = net.only_reader(output)
-        if kind == "MaxPool":
-            yield elements / 2, number, last - number
-        if kind == "Relu" and reader == "MaxPool":
-            yield FLOAT * elements, number, max(readers)
-            yield elements / 8, number, last - number
-            continue
-        backward = [last - each for each in readers
-                    if net.layers[each][0] in READS_INPUT - {"MaxPool"}]
-        if kind == "Relu":
-            backward.append(last - number)
-        kept = stashed(elements, density, digits,
-                       kind == "Relu" and reader == "Conv")
-        if not backward:
-            yield FLOAT * elements, number, max(readers)
-        elif kept == FLOAT * elements:  # it stays where it is
-            yield FLOAT * elements, number, max(backward)
-        else:
-            yield FLOAT * elements, number, max(readers)
-            yield kept, max(readers), max(backward)
-            yield FLOAT * elements, min(backward), max(backward)  # and back
+        before = net.layers[number][1][0]
+        producer = net.producer(before)
+        if producer is not None and net.is_written_over(producer):
+            end = last - producer  # that layer's gradient, too
+        yield size, begin, end
+        yield from maps(net, number, density, digits, places=1, signs=0)
+
+
+def maps(net, number, density, digits, places, signs):
+    """Tensors that are kept of a layer's output; `places` and `signs` are the
+    bytes of a maximum's place and of an element's sign."""
+    last = 2 * len(net.layers) - 1
+    kind, _, output = net.layers[number]
+    readers, elements = net.readers(output), net.elements[output]
+    if net.is_written_over(number):
+        return
+    if not readers:
+        yield FLOAT * elements, number, last - number
+        return
+    reader = net.only_reader(output)
+    if kind == "MaxPool":
+        yield places * elements, number, last - number
+    if kind == "Relu" and reader == "MaxPool":
+        yield FLOAT * elements, number, max(readers)
+        yield signs * elements, number, last - number
+        return
+    backward = [last - each for each in readers
+                if net.layers[each][0] in READS_INPUT - {"MaxPool"}]
+    if kind == "Relu":
+        backward.append(last - number)
+    kept = stashed(elements, density, digits,
+                   kind == "Relu" and reader == "Conv")
+    if not backward:
+        yield FLOAT * elements, number, max(readers)
+    elif kept == FLOAT * elements:  # it stays where it is
+        yield FLOAT * elements, number, max(backward)
+    else:
+        yield FLOAT * elements, number, max(readers)
+        yield kept, max(readers), max(backward)
+        yield FLOAT * elements, min(backward), max(backward)  # and back
 
 
 def stashed(elements, density, digits, is_sparse):

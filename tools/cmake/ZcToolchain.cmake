@@ -18,18 +18,18 @@ if(ZC_SANITIZE)
   # Types of libraries that are built without them are not looked at.
   add_compile_options(-fsanitize=${ZC_SANITIZE} -fno-sanitize=vptr -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${ZC_SANITIZE})
-  # Suppressions of the sanitizers for libraries that are not built with them:
-  # libMLIR's containers, Open MPI's locks.
+  # Suppressions for libraries that are not built with it: Open MPI's locks.
   set(ZC_TEST_ENVIRONMENT
-      "ASAN_OPTIONS=detect_container_overflow=0"
-      "UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1"
       "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/test/tsan-suppressions.txt")
 endif()
 if(ZC_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL Clang)
     message(FATAL_ERROR "ZC_FUZZ needs Clang, which has libFuzzer: install Debian's clang-14")
   endif()
-  # An undefined operation is a finding, as a crash is. Not looked for: types (above)
-  # and functions of libraries that are built without the sanitizers.
-  add_compile_options(-fsanitize=fuzzer-no-link -fno-sanitize=function -fno-sanitize-recover=all)
+  # Not looked for: types (above) and functions of libraries that are built without
+  # the sanitizers.
+  add_compile_options(-fsanitize=fuzzer-no-link -fno-sanitize=function)
+endif()
+if(ZC_SANITIZE OR ZC_FUZZ) # an undefined operation is a finding, as a crash is
+  add_compile_options(-fno-sanitize-recover=all)
 endif()

@@ -112,6 +112,24 @@ def check_row(row, tests):
             yield f"{row.name}: {name}: {why}"
 
 
+def check_notes(notes, tests):
+    """Those of the sources are all there; own ones are in order, and computed."""
+    own = [note for note in notes if note.name[0] == requirements.OWN]
+    expected = [f"N-{i:02}" for i in range(1, requirements.NOTES + 1)]
+    expected += [f"{requirements.OWN}-{i:02}" for i in range(1, len(own) + 1)]
+    if [note.name for note in notes] != expected:
+        yield (f"notes are not N-01 to N-{requirements.NOTES} and then "
+               f"{requirements.OWN}-01 and so on")
+    for note in notes:
+        for name in note.shows:
+            why = tests.missing(name)
+            if why:
+                yield f"{note.name}: {name}: {why}"
+    for note in own:
+        if all(name.startswith("file:") for name in note.shows):
+            yield f"{note.name}: no test computes it"
+
+
 def check(root):
     if not (root / requirements.TABLE).exists():
         return
@@ -125,9 +143,8 @@ def check(root):
     for row in rows:
         for complaint in check_row(row, tests):
             yield f"{requirements.TABLE}: {complaint}"
-    numbers = [note.name for note in notes]
-    if numbers != [f"N-{i:02}" for i in range(1, requirements.NOTES + 1)]:
-        yield f"{requirements.TABLE}: notes are not N-01 to N-{requirements.NOTES}"
+    for complaint in check_notes(notes, tests):
+        yield f"{requirements.TABLE}: {complaint}"
     of_sources = [work for work in works if any(
         name[0] != requirements.BEYOND for name in work.rows)]
     if len(of_sources) != requirements.WORKS:

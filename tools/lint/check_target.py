@@ -13,7 +13,7 @@ ENVIRONMENT = re.compile(r"\b(?:secure_)?getenv\(|\benviron\b(?!ment)\s*[;,)\[]"
 # Where devices are, and where `--target` and `#sched.target` are checked.
 MAY_NAME = ("passes/Target/", "dialects/Sched/TargetAttr")
 # Where measured rates of this machine are kept, for `zc plan --here` alone.
-MAY_ASK = {"compiler/Driver/Calibrate.cpp"}
+MAY_ASK = {"compiler/Driver/ClusterNames.cpp"}
 
 
 def check(root):

@@ -29,6 +29,7 @@ SECTIONS = {
 }
 BEYOND = "X"
 NOTES, WORKS = 45, 24  # of the sources
+OWN = "Z"  # corrections that were found here
 STATES = {"done": "done", "partly": "partly", "no": "not built",
           "gpu": "needs a GPU: not measured", "citation": "citation"}
 
@@ -45,7 +46,8 @@ TOPICS = (
 )
 
 Row = collections.namedtuple("Row", "name feature state shows note")
-Note = collections.namedtuple("Note", "name rows says holds")
+# An own correction has tests, too, that compute it.
+Note = collections.namedtuple("Note", "name rows says holds shows")
 Work = collections.namedtuple("Work", "title rows")
 
 
@@ -55,8 +57,8 @@ def names():
             SECTIONS.items() for number in range(1, count + 1)]
 
 
-def split(text):
-    return [each.strip() for each in text.split(",") if each.strip()]
+def split(text, by=","):
+    return [each.strip() for each in text.split(by) if each.strip()]
 
 
 def read(root):
@@ -66,15 +68,15 @@ def read(root):
         if not line.strip() or line.startswith("#"):
             continue
         cells = [cell.strip() for cell in line.split("|")]
-        if cells[0].startswith("N-"):
-            notes.append(Note(cells[0], split(cells[1]), *cells[2:4]))
+        if cells[0].startswith(("N-", f"{OWN}-")):
+            cells += [""] * (5 - len(cells))
+            notes.append(Note(cells[0], split(cells[1]), *cells[2:4],
+                              split(cells[4], ";")))
         elif len(cells) == 2:
             works.append(Work(cells[0], split(cells[1])))
         else:
             cells += [""] * (5 - len(cells))
-            shows = [each.strip() for each in cells[3].split(";")]
-            rows.append(Row(*cells[:3], [each for each in shows if each],
-                            cells[4]))
+            rows.append(Row(*cells[:3], split(cells[3], ";"), cells[4]))
     return rows, notes, works
 
 
@@ -100,8 +102,9 @@ def page(rows, notes, works):
     text += "\n## Where a source is wrong\n\n"
     text += "| note | rows | the source | here |\n| --- | --- | --- | --- |\n"
     for note in notes:
+        holds = note.holds + "".join(f", `{each}`" for each in note.shows)
         text += (f"| {note.name} | {', '.join(note.rows)} | {note.says} | "
-                 f"{note.holds} |\n")
+                 f"{holds} |\n")
     text += "\n## Works\n\n| work | rows |\n| --- | --- |\n"
     for work in works:
         text += f"| {work.title} | {', '.join(work.rows)} |\n"
@@ -121,7 +124,8 @@ INTRODUCTION = """\
 Lectures, courses and papers on distributed training name systems, algorithms, formulas, figures and examples. Each is a row
 here, with the tests that show that zc does it: `NAME_test` is in `test/e2e`, `unit` and `lit` in `test/unit` and `test`, `guide` a page
 whose commands a test runs. This page is made by `tools/lint/requirements.py` from `test/requirements.txt`; a lint fails where a row is
-missing or names a test that does not exist. A row that is not built says so.
+missing or names a test that does not exist. A row that is not built says so. Where a source is wrong, or means something
+else, a note says it: N-01 to N-45 are the sources' readers', those with Z were found here, each with a test that computes it.
 
 """
 

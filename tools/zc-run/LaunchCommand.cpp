@@ -71,7 +71,9 @@ Command addLaunchCommand(CLI::App &app) {
   given->program = app.get_parent()->get_name();
   app.prefix_command();
   app.footer("OUT.zca RUN-OPTIONS follow, as for zc run:\n"
-             "  zc launch -n 4 --max-restarts 3 OUT.zca --data train.npz ...");
+             "  zc launch -n 4 --max-restarts 3 OUT.zca --data train.npz ...\n"
+             "An artifact is a program: it can do what you can, unless "
+             "--trust or --sandbox are among them.");
   app.add_option("-n,--ranks", options.ranks,
                  "how many ranks to start on this machine; required")
       ->check(CLI::Range(1, 4096))

@@ -22,6 +22,37 @@ static LogicalResult verifyShared(FusedOp op) {
   return success();
 }
 
+static LogicalResult verifyMarks(FusedOp op) {
+  if ((op.getAsync() || op.getPrefetched()) &&
+      op.getLibrary() != kCollectiveLibrary)
+    return op.emitOpError("is async or prefetched, and no collective");
+  if (op.getJoined() && !op.getLibrary())
+    return op.emitOpError("joins ops for a library, and names none");
+  for (NamedAttribute each : op.getJoinedAttr()
+                                 ? op.getJoinedAttr()
+                                 : DictionaryAttr::get(op.getContext()))
+    if (!isa<DictionaryAttr>(each.getValue()))
+      return op.emitOpError("joins ")
+             << each.getName() << " = " << each.getValue()
+             << "; expected a dictionary";
+  for (int64_t result : op.getOffloaded())
+    if (result < 0 || result >= op.getNumResults())
+      return op.emitOpError("offloads result ")
+             << result << " of " << op.getNumResults();
+  return success();
+}
+
+DictionaryAttr FusedOp::getJoined(StringRef kind) {
+  DictionaryAttr joined = getJoinedAttr();
+  return joined ? joined.getAs<DictionaryAttr>(kind) : DictionaryAttr();
+}
+
+void FusedOp::join(StringRef kind, DictionaryAttr what) {
+  NamedAttrList joined(getJoinedAttr());
+  joined.set(kind, what);
+  setJoinedAttr(joined.getDictionary(getContext()));
+}
+
 LogicalResult FusedOp::verify() {
   Block &block = getBody().front();
   if (block.getArgumentTypes() != getOperandTypes())
@@ -29,7 +60,7 @@ LogicalResult FusedOp::verify() {
   auto yield = dyn_cast<YieldOp>(block.getTerminator());
   if (!yield || yield.getOperandTypes() != getResultTypes())
     return emitOpError("does not yield values of the results' types");
-  return verifyShared(*this);
+  return failed(verifyShared(*this)) ? failure() : verifyMarks(*this);
 }
 
 } // namespace zc::train

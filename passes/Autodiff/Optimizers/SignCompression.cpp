@@ -37,8 +37,8 @@ static Value makePowers(OpBuilder &builder, Location loc,
 static Value alongRows(OpBuilder &builder, Location loc, Value value,
                        Value like) {
   return broadcast(
-      builder, loc, value, shapeOfValue(like),
-      llvm::to_vector(llvm::seq<int64_t>(0, shapeOfValue(value).size())));
+      builder, loc, value, shapeOf(like),
+      llvm::to_vector(llvm::seq<int64_t>(0, shapeOf(value).size())));
 }
 
 /// [.., n] as [.., chunks, 8, n / chunks / 8].
@@ -94,7 +94,7 @@ Compressed compress(OpBuilder &builder, Location loc, Value rows,
 Value expand(OpBuilder &builder, Location loc, Value signs, Value scales) {
   UpdateBuilder u{builder, loc};
   Value bytes = u.convert(signs, builder.getF32Type());
-  SmallVector<int64_t> planes(shapeOfValue(bytes)), rows(planes);
+  SmallVector<int64_t> planes(shapeOf(bytes)), rows(planes);
   rows.back() *= kSignsPerByte;
   int64_t planeDim = static_cast<int64_t>(planes.size()) - 1;
   SmallVector<int64_t> dims = otherDims(planeDim + 2, {planeDim});

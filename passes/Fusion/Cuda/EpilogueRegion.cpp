@@ -16,10 +16,10 @@ static constexpr int64_t kSignRow = 128;
 
 MatmulOp plainProduct(FusedOp region) {
   if (!region || region.getLibrary() != StringRef("cublaslt.matmul") ||
-      region->hasAttr(kEpilogueAttr))
+      region.getJoined(kEpilogueKey))
     return {};
   auto product = dyn_cast<MatmulOp>(region.getBody().front().front());
-  if (!product || shapeOfValue(product.getResult()).size() != 2 ||
+  if (!product || shapeOf(product.getResult()).size() != 2 ||
       getElementTypeOrSelf(product.getType()) !=
           getElementTypeOrSelf(product.getLhs().getType()))
     return {};
@@ -29,11 +29,11 @@ MatmulOp plainProduct(FusedOp region) {
 FusedOp createLike(OpBuilder &builder, FusedOp product, Location loc,
                    TypeRange types, ValueRange inputs,
                    DictionaryAttr epilogue) {
-  auto region = FusedOp::create(
-      builder, loc, types, inputs, product.getLibraryAttr(),
-      product.getWorkspaceBytesAttr(), builder.getDenseI64ArrayAttr({}));
+  auto region = FusedOp::create(builder, loc, types, inputs);
+  region.setLibraryAttr(product.getLibraryAttr());
+  region.setWorkspaceBytes(product.getWorkspaceBytes());
   region->setDiscardableAttrs(product->getDiscardableAttrDictionary());
-  region->setAttr(kEpilogueAttr, epilogue);
+  region.join(kEpilogueKey, epilogue);
   return region;
 }
 
@@ -55,7 +55,7 @@ void cloneBody(FusedOp source, Block &block, IRMapping &mapping) {
 }
 
 Value keepSigns(FusedOp region) {
-  auto epilogue = region->getAttrOfType<DictionaryAttr>(kEpilogueAttr);
+  DictionaryAttr epilogue = region.getJoined(kEpilogueKey);
   if (epilogue.contains(kAuxiliaryKey)) // another gradient asked for them
     return region.getResult(1);
   OpBuilder builder(region);
@@ -85,13 +85,13 @@ FusedOp findRelu(Value value) {
   while (auto reshape = value.getDefiningOp<ReshapeOp>())
     value = reshape.getInput();
   auto region = value.getDefiningOp<FusedOp>();
-  auto epilogue = region ? region->getAttrOfType<DictionaryAttr>(kEpilogueAttr)
-                         : DictionaryAttr();
+  DictionaryAttr epilogue =
+      region ? region.getJoined(kEpilogueKey) : DictionaryAttr();
   bool keeps = epilogue && value == region.getResult(0) &&
                !epilogue.contains(kSumsKey) &&
                epilogue.get(kActivationKey) ==
                    StringAttr::get(region.getContext(), "relu") &&
-               shapeOfValue(value).back() % kSignRow == 0;
+               shapeOf(value).back() % kSignRow == 0;
   return keeps ? region : FusedOp();
 }
 

@@ -46,7 +46,7 @@ std::optional<ColumnSums> findSums(FusedOp region) {
   auto op = onlyOp<ReduceOp>(region);
   if (!op || op.getKind() != "sum")
     return std::nullopt;
-  ArrayRef<int64_t> shape = shapeOfValue(op.getInput());
+  ArrayRef<int64_t> shape = shapeOf(op.getInput());
   int64_t last = shape.size() - 1;
   if (last < 1 || !llvm::equal(op.getDims(), llvm::seq<int64_t>(0, last)))
     return std::nullopt;
@@ -76,8 +76,7 @@ public:
     SmallVector<Type> types(product.getResultTypes());
     Value old = sums.result();
     types.push_back(old.getType());
-    NamedAttrList epilogue(
-        product->getAttrOfType<DictionaryAttr>(kEpilogueAttr));
+    NamedAttrList epilogue(product.getJoined(kEpilogueKey));
     epilogue.set(kSumsKey, builder.getStringAttr(which));
     FusedOp joined = createLike(
         builder, product,
@@ -139,14 +138,13 @@ private:
 bool joinToGradient(ColumnSums sums) {
   auto region = sums.value.getDefiningOp<FusedOp>();
   DictionaryAttr epilogue =
-      region ? region->getAttrOfType<DictionaryAttr>(kEpilogueAttr)
-             : DictionaryAttr();
+      region ? region.getJoined(kEpilogueKey) : DictionaryAttr();
   auto activation =
       epilogue ? epilogue.getAs<StringAttr>(kActivationKey) : StringAttr();
   if (!activation || epilogue.contains(kSumsKey) ||
       !activation.getValue().ends_with("_grad") ||
       sums.value != region.getResult(0) ||
-      shapeOfValue(sums.value).back() != sums.columns ||
+      shapeOf(sums.value).back() != sums.columns ||
       getElementTypeOrSelf(sums.value) != getElementTypeOrSelf(sums.result()))
     return false;
   Value summed = region.getBody().front().getTerminator()->getOperand(0);
@@ -178,7 +176,7 @@ bool joinToFactor(ColumnSums sums) {
       Value outside =
           region.getInputs()[cast<BlockArgument>(factor).getArgNumber()];
       return withoutReshapes(outside) == sums.value &&
-             shapeOfValue(factor) == ArrayRef<int64_t>{sums.rows, sums.columns};
+             shapeOf(factor) == ArrayRef<int64_t>{sums.rows, sums.columns};
     };
     bool lhs = product.getTransposeLhs() && isSummed(product.getLhs());
     bool rhs = !product.getTransposeRhs() && isSummed(product.getRhs());

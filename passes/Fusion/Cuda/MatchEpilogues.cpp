@@ -174,10 +174,8 @@ private:
         yielded.push_back(value);
         old.push_back(result);
       }
-    auto rest =
-        FusedOp::create(builder, nest.getLoc(), ValueRange(yielded).getTypes(),
-                        inputs, StringAttr(), builder.getI64IntegerAttr(0),
-                        builder.getDenseI64ArrayAttr({}));
+    auto rest = FusedOp::create(builder, nest.getLoc(),
+                                ValueRange(yielded).getTypes(), inputs);
     rest->setDiscardableAttrs(nest->getDiscardableAttrDictionary());
     Block &block = addBlock(rest);
     OpBuilder inner = OpBuilder::atBlockEnd(&block);
@@ -210,13 +208,13 @@ private:
 /// same rows, through the argument that is returned; or null.
 BlockArgument onlyReader(FusedOp product) {
   Value value = product.getResult(0);
-  int64_t row = shapeOfValue(value).back();
+  int64_t row = shapeOf(value).back();
   while (value.hasOneUse()) {
     OpOperand &use = *value.getUses().begin();
     if (auto nest = dyn_cast<FusedOp>(use.getOwner())) {
       bool fits = !nest.getLibrary() && !nest->hasAttr(kGradientsAttr) &&
                   !nest->hasAttr(kKeptGradientsAttr) &&
-                  shapeOfValue(value).back() == row;
+                  shapeOf(value).back() == row;
       return fits ? nest.getBody().front().getArgument(use.getOperandNumber())
                   : BlockArgument();
     }

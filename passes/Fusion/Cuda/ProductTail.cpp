@@ -55,11 +55,11 @@ private:
   /// A vector along the last dim, repeated for the rows; its only use.
   Value biasOf(Value value) {
     auto broadcast = value.getDefiningOp<BroadcastOp>();
-    int64_t rank = shapeOfValue(value).size();
+    int64_t rank = shapeOf(value).size();
     if (!broadcast || !value.hasOneUse() ||
         !isa<BlockArgument>(broadcast.getInput()) ||
         broadcast.getDims() != ArrayRef<int64_t>{rank - 1} ||
-        shapeOfValue(broadcast.getInput())[0] != shapeOfValue(value).back())
+        shapeOf(broadcast.getInput())[0] != shapeOf(value).back())
       return {};
     return broadcast.getInput();
   }
@@ -155,7 +155,7 @@ private:
   bool fitsActivation() {
     bool keeps = tail.keepsBefore || tail.auxiliary;
     return tail.isWhole && isYielded(tail.last) && !isYielded(tail.product) &&
-           (!keeps || shapeOfValue(tail.last).back() % kAuxiliaryRow == 0);
+           (!keeps || shapeOf(tail.last).back() % kAuxiliaryRow == 0);
   }
 
   FusedOp nest;

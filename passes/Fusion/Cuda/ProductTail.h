@@ -16,7 +16,7 @@ struct ProductTail {
   mlir::Value addend, bias, auxiliary; // arguments, or null
   mlir::Value before;                  // what the activation is of
   mlir::Value last;
-  llvm::StringRef activation; // as train.epilogue has it, or empty
+  llvm::StringRef activation; // as the epilogue has it, or empty
   llvm::SmallVector<mlir::Operation *> ops;
   bool keepsBefore = false; // the nest also yields `before`
   bool isWhole = false;     // there are no other ops in the nest

@@ -44,9 +44,7 @@ FusedOp buildParts(OpBuilder &builder, FusedOp region, ReduceOp op) {
   llvm::append_range(shape, input.getShape().drop_front(op.getDims().size()));
   RankedTensorType type = withShape(op.getType(), shape);
   auto parts = FusedOp::create(builder, region.getLoc(), TypeRange{type},
-                               region.getInputs(), StringAttr(),
-                               builder.getI64IntegerAttr(0),
-                               builder.getDenseI64ArrayAttr({}));
+                               region.getInputs());
   IRMapping mapping;
   region.getBody().cloneInto(&parts.getBody(), mapping);
   auto copy = cast<ReduceOp>(mapping.lookup(op.getOperation()));
@@ -57,9 +55,7 @@ FusedOp buildParts(OpBuilder &builder, FusedOp region, ReduceOp op) {
 
 FusedOp buildSum(OpBuilder &builder, FusedOp region, Value parts) {
   auto sum = FusedOp::create(builder, region.getLoc(), region.getResultTypes(),
-                             ValueRange{parts}, StringAttr(),
-                             builder.getI64IntegerAttr(0),
-                             builder.getDenseI64ArrayAttr({}));
+                             ValueRange{parts});
   Block *block = new Block();
   sum.getBody().push_back(block);
   block->addArgument(parts.getType(), region.getLoc());

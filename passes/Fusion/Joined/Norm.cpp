@@ -36,12 +36,12 @@ using namespace zc::train;
 namespace zc {
 namespace {
 
-/// On a train.fused that a library computes, a dictionary: its body is a batch
+/// In a train.fused's `joined`: its body is a batch
 /// norm in training, perhaps the sum with another image (the unit `addend`),
 /// and ReLU, of (image, scale, bias[, addend]) to (image, mean, inverse
 /// deviation); or the gradients of the two without an addend, of (image, scale,
 /// bias, mean, inverse deviation, gradient).
-constexpr llvm::StringLiteral kNormAttr = "train.norm";
+constexpr llvm::StringLiteral kNormKey = "norm";
 
 /// Whether cuDNN normalises such images: channels last, in 16 bits.
 bool isDnnNorm(Operation *op) {
@@ -78,10 +78,9 @@ FusedOp createRegion(OpBuilder &builder, Location loc, StringRef library,
   NamedAttrList norm;
   if (addend)
     norm.set(kAddendKey, builder.getUnitAttr());
-  auto region = FusedOp::create(
-      builder, loc, types, inputs, builder.getStringAttr(library),
-      builder.getI64IntegerAttr(0), builder.getDenseI64ArrayAttr({}));
-  region->setAttr(kNormAttr, norm.getDictionary(builder.getContext()));
+  auto region = FusedOp::create(builder, loc, types, inputs);
+  region.setLibrary(library);
+  region.join(kNormKey, norm.getDictionary(builder.getContext()));
   cuda::addBlock(region);
   return region;
 }

@@ -6,10 +6,6 @@
 using namespace mlir;
 using namespace zc;
 
-ArrayRef<int64_t> zc::shapeOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
-
 int64_t zc::rankOf(Value value) { return shapeOf(value).size(); }
 
 Type zc::elementTypeOf(Value value) {

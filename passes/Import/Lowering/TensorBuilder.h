@@ -2,6 +2,7 @@
 #ifndef ZC_PASSES_IMPORT_LOWERING_TENSORBUILDER_H
 #define ZC_PASSES_IMPORT_LOWERING_TENSORBUILDER_H
 
+#include "dialects/Train/Ops/ShapeOf.h"
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/IR/Builders.h"
 
@@ -11,7 +12,6 @@ namespace zc {
 inline mlir::RankedTensorType typeOf(mlir::Value value) {
   return mlir::cast<mlir::RankedTensorType>(value.getType());
 }
-llvm::ArrayRef<int64_t> shapeOf(mlir::Value value);
 int64_t rankOf(mlir::Value value);
 mlir::Type elementTypeOf(mlir::Value value);
 bool isFloat(mlir::Value value);

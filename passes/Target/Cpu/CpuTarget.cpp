@@ -29,17 +29,4 @@ bool CpuTarget::allowsWinograd(Operation *op) const {
 // against chunks of 512, for 3% of its memory.
 int64_t CpuTarget::mostChunkSamples() const { return 256; }
 
-// Two AVX-512 cores: the rates of oneDNN and of memory; a file in the system's
-// cache, by one thread.
-const MachineRates &CpuTarget::rates() const {
-  static constexpr MachineRates kRates = {2e11, 2e10, /*copy=*/{2e-5, 3e9}, 0};
-  return kRates;
-}
-
-// Ranks on one machine.
-ArrayRef<MachineLink> CpuTarget::links() const {
-  static constexpr MachineLink kLinks[] = {{1 << 30, {5e-5, 2e9}}};
-  return kLinks;
-}
-
 } // namespace zc

@@ -18,8 +18,6 @@ public:
   bool needsFloat32(mlir::Operation *op) const override;
   bool allowsWinograd(mlir::Operation *op) const override;
   int64_t mostChunkSamples() const override;
-  const MachineRates &rates() const override;
-  llvm::ArrayRef<MachineLink> links() const override;
 };
 
 } // namespace zc

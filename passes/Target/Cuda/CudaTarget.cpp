@@ -25,18 +25,4 @@ bool CudaTarget::needsFloat32(Operation *op) const {
 // byte of the sum of the weights' gradient.
 int64_t CudaTarget::mostChunkSamples() const { return 4096; }
 
-// An H100 at two thirds of its peaks in bfloat16, HBM and PCIe 5, by NVIDIA's
-// data sheets; kernels of one graph.
-const MachineRates &CudaTarget::rates() const {
-  static constexpr MachineRates kRates = {6e14, 2.2e12, /*copy=*/{1e-5, 4e10},
-                                          2e-6};
-  return kRates;
-}
-
-// NVLink, by rings.
-ArrayRef<MachineLink> CudaTarget::links() const {
-  static constexpr MachineLink kLinks[] = {{1 << 30, {2e-5, 2e11}}};
-  return kLinks;
-}
-
 } // namespace zc

@@ -18,8 +18,6 @@ public:
   bool needsFloat32(mlir::Operation *op) const override;
   bool runsBesideHost() const override { return true; }
   int64_t mostChunkSamples() const override;
-  const MachineRates &rates() const override;
-  llvm::ArrayRef<MachineLink> links() const override;
 };
 
 } // namespace zc

@@ -1,6 +1,7 @@
 #include "runtime/Device/Cpu/Executables.h"
 #include "kernels/Cpu/Underflow.h"
 #include "kernels/Cpu/WorkHint.h"
+#include "runtime/Device/Cpu/Pages.h"
 
 #include <cstring>
 #include <type_traits>
@@ -203,11 +204,19 @@ ExecutableResult makeKnown(const Launch &launch,
   }
 }
 
+/// oneDNN does not look whether it was given room for the code that it makes,
+/// 256 KiB at a time.
+constexpr uint64_t kRoomForCode = 8 << 20;
+
 } // namespace
 
 ExecutableResult makeCall(const kernels::CallLaunch &launch,
                           kernels::MatmulPrecision precision,
                           const CallWay &way) {
+  if (!hasRoom(kRoomForCode))
+    return Status(StatusCode::ResourceExhausted,
+                  "out of memory; end other programs, or raise the limit "
+                  "(ulimit -v)");
   return std::visit(
       [&](const auto &each) { return makeKnown(each, precision, way); },
       launch);

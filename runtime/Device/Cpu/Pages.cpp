@@ -17,6 +17,15 @@ static uint64_t roundUp(uint64_t value, uint64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
+bool hasRoom(uint64_t bytes) {
+  void *mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED)
+    return false;
+  ::munmap(mapped, bytes);
+  return true;
+}
+
 Result<void *> allocatePages(uint64_t bytes) {
   uint64_t size = roundUp(bytes, pageBytes());
   uint64_t slack = size >= kHugePage ? kHugePage : 0;

@@ -13,6 +13,8 @@ namespace zc::cpu {
 Result<void *> allocatePages(uint64_t bytes);
 /// `bytes` as they were asked for.
 void releasePages(void *address, uint64_t bytes);
+/// Whether so many bytes of addresses are to be had now.
+bool hasRoom(uint64_t bytes);
 
 } // namespace zc::cpu
 

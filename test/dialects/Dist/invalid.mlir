@@ -21,7 +21,7 @@ module attributes {dist.mesh = #dist.mesh<dp=2>} {
 // -----
 
 func.func @traffic(%x: tensor<4xf32>) {
-  // expected-error @+1 {{sends 'letters'; expected gradients, parameters}}
+  // expected-error @+1 {{attribute 'traffic' failed to satisfy constraint: a kind of traffic, which is gradients, parameters, activations, statistics, scalars}}
   %0 = dist.all_reduce %x {axes = ["dp"], traffic = "letters"} : (tensor<4xf32>) -> tensor<4xf32>
   return
 }

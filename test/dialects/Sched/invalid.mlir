@@ -133,7 +133,7 @@ sched.program @input_c2_type {
 // -----
 
 sched.program @alloc_c1_memory_class {
-  // expected-error @+1 {{'sched.alloc' op has the memory class 'heap'; expected activations, gradients, communication, workspace or offloaded}}
+  // expected-error @+1 {{attribute 'memory_class' failed to satisfy constraint: a memory class, which is activations, gradients, communication, workspace, offloaded}}
   %0 = sched.alloc "heap" : memref<4xf32>
 }
 
@@ -182,7 +182,7 @@ sched.program @view_c3_written {
 
 sched.program @view_c2_memory_class {
   %0 = sched.input "x" : memref<4xf32>
-  // expected-error @+1 {{'sched.view' op has the memory class 'heap'}}
+  // expected-error @+1 {{attribute 'memory_class' failed to satisfy constraint: a memory class}}
   %1 = sched.view %0 {memory_class = "heap"} : memref<4xf32> to memref<4xf32>
 }
 
@@ -190,7 +190,7 @@ sched.program @view_c2_memory_class {
 
 sched.program @output_c1_kind {
   %0 = sched.input "x" : memref<4xf32>
-  // expected-error @+1 {{'sched.output' op is of kind 'loss'; expected output or metric}}
+  // expected-error @+1 {{attribute 'kind' failed to satisfy constraint: a kind of output, which is output, metric}}
   sched.output "loss" "y" %0 : memref<4xf32>
 }
 

@@ -3,7 +3,7 @@
 // Tests that every op reads what it prints.
 module attributes {sched.persistent_bytes = 64 : i64} {
   // CHECK: train.state @w "parameter" : tensor<4x4xf32>
-  train.state @w "parameter" : tensor<4x4xf32> {sched.offset = 0 : i64}
+  train.state @w "parameter" : tensor<4x4xf32> {offset = 0 : i64}
 
   // CHECK: sched.kernel @relu attributes {grid = 4 : i64, shared = array<i64: 0, 0>, symbol = "zc_relu"}
   sched.kernel @relu attributes {grid = 4 : i64, shared = array<i64: 0, 0>, symbol = "zc_relu"} {

@@ -353,7 +353,7 @@ func.func @split_dims(%x: tensor<3x2xf32>) {
 
 // -----
 
-// expected-error @below {{unknown kind "weight"}}
+// expected-error @below {{attribute 'kind' failed to satisfy constraint: a kind of state, which is parameter, copy, constant, statistic, optimizer, scalar, accumulator, gathered, flight}}
 train.state @w "weight" : tensor<2xf32>
 
 // -----

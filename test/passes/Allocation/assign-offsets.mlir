@@ -3,9 +3,9 @@
 // Tests that states follow one another in the persistent region, aligned.
 // CHECK: module attributes {sched.persistent_bytes = 192 : i64}
 module {
-  // CHECK: train.state @a {{.*}} {sched.offset = 0 : i64}
+  // CHECK: train.state @a {{.*}} {offset = 0 : i64}
   train.state @a "parameter" : tensor<17xf32>
-  // CHECK: train.state @b {{.*}} {sched.offset = 128 : i64}
+  // CHECK: train.state @b {{.*}} {offset = 128 : i64}
   train.state @b "scalar" : tensor<f32>
 }
 

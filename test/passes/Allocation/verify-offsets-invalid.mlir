@@ -15,16 +15,16 @@ module attributes {sched.persistent_bytes = 64 : i64} {
 
 module attributes {sched.persistent_bytes = 64 : i64} {
   // expected-error @+1 {{'train.state' op ends at byte 80 of a region of 64}}
-  train.state @w "parameter" : tensor<4xf32> {sched.offset = 64 : i64}
+  train.state @w "parameter" : tensor<4xf32> {offset = 64 : i64}
 }
 
 // -----
 
 module attributes {sched.persistent_bytes = 192 : i64} {
   // expected-note @+1 {{the other buffer is here}}
-  train.state @w "parameter" : tensor<32xf32> {sched.offset = 0 : i64}
+  train.state @w "parameter" : tensor<32xf32> {offset = 0 : i64}
   // expected-error @+1 {{'train.state' op shares bytes with another buffer while both are needed}}
-  train.state @v "parameter" : tensor<32xf32> {sched.offset = 64 : i64}
+  train.state @v "parameter" : tensor<32xf32> {offset = 64 : i64}
 }
 
 // -----
@@ -99,7 +99,7 @@ module attributes {sched.persistent_bytes = 0 : i64} {
 
 // Tests that the old value of a state must not be read after the new one is there.
 module attributes {sched.persistent_bytes = 64 : i64} {
-  train.state @w "parameter" : tensor<4xf32> {sched.offset = 0 : i64}
+  train.state @w "parameter" : tensor<4xf32> {offset = 0 : i64}
   sched.program @step attributes {transient_bytes = 128 : i64} {
     %w = sched.state @w : memref<4xf32>
     %x = sched.input "x" {offset = 0 : i64} : memref<4xf32>
@@ -115,7 +115,7 @@ module attributes {sched.persistent_bytes = 64 : i64} {
 
 // Tests that an output must still hold its value at the end.
 module attributes {sched.persistent_bytes = 64 : i64} {
-  train.state @w "parameter" : tensor<4xf32> {sched.offset = 0 : i64}
+  train.state @w "parameter" : tensor<4xf32> {offset = 0 : i64}
   sched.program @step attributes {transient_bytes = 64 : i64} {
     %w = sched.state @w : memref<4xf32>
     %x = sched.input "x" {offset = 0 : i64} : memref<4xf32>
@@ -185,7 +185,7 @@ module attributes {sched.persistent_bytes = 0 : i64, dist.mesh = #dist.mesh<dp=2
 // Tests that what comes from the second memory is read behind a wait for it, and
 // that a wait for a collective does not stand for a copy.
 module attributes {sched.persistent_bytes = 0 : i64, sched.offloaded_bytes = 64 : i64, dist.mesh = #dist.mesh<dp=2>} {
-  train.state @m "optimizer" : tensor<4xf32> {sched.offset = 0 : i64, sched.offloaded}
+  train.state @m "optimizer" : tensor<4xf32> {offloaded, offset = 0 : i64}
   sched.program @step attributes {transient_bytes = 256 : i64} {
     %m = sched.state @m : memref<4xf32>
     %x = sched.input "x" {offset = 0 : i64} : memref<4xf32>
@@ -206,7 +206,7 @@ module attributes {sched.persistent_bytes = 0 : i64, sched.offloaded_bytes = 64 
 // Tests that what a program offloads lies apart from states that are there.
 module attributes {sched.persistent_bytes = 0 : i64, sched.offloaded_bytes = 64 : i64} {
   // expected-note @+1 {{the other buffer is here}}
-  train.state @m "optimizer" : tensor<4xf32> {sched.offset = 0 : i64, sched.offloaded}
+  train.state @m "optimizer" : tensor<4xf32> {offloaded, offset = 0 : i64}
   sched.program @step attributes {transient_bytes = 64 : i64} {
     %x = sched.input "x" {offset = 0 : i64} : memref<4xf32>
     // expected-error @+1 {{'sched.alloc' op shares bytes with another buffer while both are needed}}

@@ -3,7 +3,7 @@
 // Tests that buffers may share bytes one after the other, that an op may work in
 // place, and that a state may be overwritten after its last reader.
 module attributes {sched.persistent_bytes = 64 : i64} {
-  train.state @w "parameter" : tensor<4xf32> {sched.offset = 0 : i64}
+  train.state @w "parameter" : tensor<4xf32> {offset = 0 : i64}
   sched.kernel @k attributes {shared = array<i64: 0, 0>} {
   ^bb0(%a: tensor<4xf32>):
     train.yield %a : tensor<4xf32>

@@ -6,9 +6,9 @@
 // and in the order of the names, whatever the order of their own.
 module {
 module @role0 attributes {dist.mesh = #dist.mesh<pp=2,dp=2,tp=2>, train.role = 0 : i64, train.metric_types = {loss = tensor<f32>}} {
-train.state @moments "parameter" : tensor<4x8xf32> {dist.moments = #dist.sharding<dp,tp>, dist.sharding = #dist.sharding<_,tp>, train.holders = array<i64: 0, 1>}
-train.state @divided "parameter" : tensor<4x8xf32> {dist.sharding = #dist.sharding<tp,_>, train.holders = array<i64: 0, 1>}
-train.state @whole "parameter" : tensor<4x8xf32> {train.holders = array<i64: 0, 1>}
+train.state @moments "parameter" : tensor<4x8xf32> {dist.moments = #dist.sharding<dp,tp>, dist.sharding = #dist.sharding<_,tp>, holders = array<i64: 0, 1>}
+train.state @divided "parameter" : tensor<4x8xf32> {dist.sharding = #dist.sharding<tp,_>, holders = array<i64: 0, 1>}
+train.state @whole "parameter" : tensor<4x8xf32> {holders = array<i64: 0, 1>}
 train.state @own "parameter" : tensor<4x8xf32>
 // CHECK-LABEL: func.func @apply
 // CHECK-SAME: %[[DIVIDED:[^ ]+]]: tensor<4x8xf32> {train.state = @accumulated.divided}

@@ -10,8 +10,8 @@
 // CHECK: train.reshape %{{.*}} : (tensor<80xf32>) -> tensor<2x5x8xf32>
 // CHECK: train.grouped_matmul
 // CHECK: module @units
-// CHECK: train.state @a "parameter" : tensor<5x8xf32> {dist.unit = @experts.0, dist.unit_offset = 0 : i64}
-// CHECK: train.state @b "parameter" : tensor<5x8xf32> {dist.unit = @experts.0, dist.unit_offset = 40 : i64}
+// CHECK: train.state @a "parameter" : tensor<5x8xf32> {unit = @experts.0, unit_offset = 0 : i64}
+// CHECK: train.state @b "parameter" : tensor<5x8xf32> {unit = @experts.0, unit_offset = 40 : i64}
 // KEEP: its experts' weights are computed, stacked of parameters of one expert each, whose rows and columns the optimizer looks at one by one
 train.state @a "parameter" : tensor<5x8xf32>
 train.state @b "parameter" : tensor<5x8xf32>

@@ -9,7 +9,7 @@
 // CHECK-SAME: (%[[X:.*]]: tensor<4x28x28x64xbf16>, %[[SCALE:.*]]: tensor<64xbf16>, %[[BIAS:.*]]: tensor<64xbf16>, %[[GRAD:.*]]: tensor<4x28x28x64xbf16>)
 // CHECK-DAG: %[[WIDE:.*]] = train.convert %[[SCALE]] : (tensor<64xbf16>) -> tensor<64xf32>
 // CHECK-DAG: %[[SHIFT:.*]] = train.convert %[[BIAS]] : (tensor<64xbf16>) -> tensor<64xf32>
-// CHECK: %[[Y:.*]]:3 = train.fused(%[[X]], %{{.*}}, %{{.*}}) {library = "cudnn.norm", train.norm = {}}
+// CHECK: %[[Y:.*]]:3 = train.fused(%[[X]], %{{.*}}, %{{.*}}) {joined = {norm = {}}, library = "cudnn.norm"}
 // CHECK: %[[N:.*]], %[[MEAN:.*]], %[[VARIANCE:.*]] = train.batch_norm_training
 // CHECK: %[[R:.*]] = train.relu %[[N]]
 // CHECK: %[[SUM:.*]] = train.add %[[VARIANCE]]
@@ -19,14 +19,14 @@
 // CHECK: %[[TURNED:.*]] = train.div %{{.*}}, %[[SQUARE]]
 // CHECK: %[[V:.*]] = train.sub %[[TURNED]]
 // CHECK-NOT: train.select
-// CHECK: %[[D:.*]]:3 = train.fused(%[[X]], %{{.*}}, %{{.*}}, %[[Y]]#1, %[[Y]]#2, %[[GRAD]]) {library = "cudnn.norm", train.gradients = array<i64: 1, 2>, train.norm = {}}
+// CHECK: %[[D:.*]]:3 = train.fused(%[[X]], %{{.*}}, %{{.*}}, %[[Y]]#1, %[[Y]]#2, %[[GRAD]]) {joined = {norm = {}}, library = "cudnn.norm", train.gradients = array<i64: 1, 2>}
 // CHECK: %[[ABOVE:.*]] = train.compare "gt"
 // CHECK: %[[SLOPE:.*]] = train.select %[[ABOVE]], %{{.*}}, %{{.*}}
 // CHECK: train.batch_norm_grad %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[SLOPE]]
 // CHECK: return %[[Y]]#0, %[[Y]]#1, %[[V]], %[[D]]#0, %[[D]]#1, %[[D]]#2
 // REGIONS-LABEL: func.func @relu
-// REGIONS: train.fused(%{{.*}}, %{{.*}}, %{{.*}}) {library = "cudnn.norm", train.norm = {}, workspace_bytes
-// REGIONS: train.fused(%{{.*}}) {library = "cudnn.norm", train.gradients = array<i64: 1, 2>, train.norm = {}, workspace_bytes
+// REGIONS: train.fused(%{{.*}}, %{{.*}}, %{{.*}}) {joined = {norm = {}}, library = "cudnn.norm", workspace_bytes
+// REGIONS: train.fused(%{{.*}}) {joined = {norm = {}}, library = "cudnn.norm", train.gradients = array<i64: 1, 2>, workspace_bytes
 // REGIONS-NOT: train.channel_
 // REGIONS: return
 func.func @relu(%x: tensor<4x28x28x64xbf16>, %scale: tensor<64xbf16>, %bias: tensor<64xbf16>, %grad: tensor<4x28x28x64xbf16>)
@@ -47,7 +47,7 @@ func.func @relu(%x: tensor<4x28x28x64xbf16>, %scale: tensor<64xbf16>, %bias: ten
 // Tests that a residual that is in memory anyway joins too, and that the
 // gradient of the sum, which the residual's makers need, stays as it is.
 // CHECK-LABEL: func.func @residual
-// CHECK: train.fused(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) {library = "cudnn.norm", train.norm = {addend}}
+// CHECK: train.fused(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) {joined = {norm = {addend}}, library = "cudnn.norm"}
 // CHECK: train.add
 // CHECK: train.relu
 // CHECK-NOT: library

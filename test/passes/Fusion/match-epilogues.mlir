@@ -6,17 +6,17 @@
 // a product that is read as another shape; and a residual.
 // CHECK-LABEL: func.func @forward
 // CHECK-SAME: (%[[X:.*]]: tensor<32x16xbf16>, %[[W:.*]]: tensor<24x16xbf16>, %[[B:.*]]: tensor<24xbf16>, %[[R:.*]]: tensor<4x8x24xbf16>)
-// CHECK: %[[Y:.*]]:2 = train.fused(%[[X]], %[[W]], %[[B]]) {library = "cublaslt.matmul"{{.*}}train.epilogue = {activation = "gelu", auxiliary, bias}
+// CHECK: %[[Y:.*]]:2 = train.fused(%[[X]], %[[W]], %[[B]]) {joined = {epilogue = {activation = "gelu", auxiliary, bias}}, library = "cublaslt.matmul"
 // CHECK: %[[P:.*]] = train.matmul
 // CHECK: %[[V:.*]] = train.broadcast %{{.*}} {dims = array<i64: 1>} : (tensor<24xbf16>) -> tensor<32x24xbf16>
 // CHECK: %[[S:.*]] = train.add %[[P]], %[[V]]
 // CHECK: %[[G:.*]] = train.gelu %[[S]] {tanh}
 // CHECK: train.yield %[[G]], %[[S]]
 // CHECK: %[[M:.*]] = train.reshape %[[R]] : (tensor<4x8x24xbf16>) -> tensor<32x24xbf16>
-// CHECK: train.fused(%[[X]], %[[W]], %[[M]], %[[B]]) {library = "cublaslt.matmul"{{.*}}train.epilogue = {addend, bias}
+// CHECK: train.fused(%[[X]], %[[W]], %[[M]], %[[B]]) {joined = {epilogue = {addend, bias}}, library = "cublaslt.matmul"
 // CHECK-NOT: train.fused
 // LINEAR-LABEL: func.func @forward
-// LINEAR: train.epilogue = {bias}
+// LINEAR: joined = {epilogue = {bias}}
 // LINEAR: train.fused
 // LINEAR-NEXT: ^bb0
 // LINEAR-NEXT: train.gelu
@@ -39,13 +39,13 @@ func.func @forward(%x: tensor<32x16xbf16>, %w: tensor<24x16xbf16>, %b: tensor<24
 // Tests that of GELU by erf, and of GELU in float32, only the bias is taken, which
 // leaves their operands in memory anyway.
 // CHECK-LABEL: func.func @other_forms
-// CHECK: %[[S:.*]] = train.fused({{.*}}train.epilogue = {bias}
+// CHECK: %[[S:.*]] = train.fused({{.*}}joined = {epilogue = {bias}}
 // CHECK: %[[G:.*]] = train.fused(%[[S]])
 // CHECK-NEXT: ^bb0
 // CHECK-NEXT: train.gelu %{{[^{]*}} : (tensor<32x24xf32>)
-// CHECK: train.epilogue = {bias}
+// CHECK: joined = {epilogue = {bias}}
 // CHECK: train.gelu %{{.*}} {tanh} : (tensor<32x8xf32>)
-// CHECK: train.epilogue = {activation = "relu", bias}
+// CHECK: joined = {epilogue = {activation = "relu", bias}}
 func.func @other_forms(%x: tensor<32x16xf32>, %w: tensor<16x24xf32>, %b: tensor<24xf32>, %w2: tensor<16x8xf32>, %b2: tensor<8xf32>)
     -> (tensor<32x24xf32>, tensor<32x24xf32>, tensor<32x8xf32>, tensor<32x8xf32>, tensor<32x8xf32>) {
   %p = train.matmul %x, %w : (tensor<32x16xf32>, tensor<16x24xf32>) -> tensor<32x24xf32>
@@ -69,17 +69,17 @@ func.func @other_forms(%x: tensor<32x16xf32>, %w: tensor<16x24xf32>, %b: tensor<
 // CHECK-LABEL: func.func @backward
 // CHECK-SAME: (%[[D:.*]]: tensor<32x16xbf16>, %[[W:.*]]: tensor<16x24xbf16>, %[[S:.*]]: tensor<4x8x24xbf16>, %[[X:.*]]: tensor<32x8xbf16>
 // CHECK: %[[M:.*]] = train.reshape %[[S]] : (tensor<4x8x24xbf16>) -> tensor<32x24xbf16>
-// CHECK: %[[G:.*]]:2 = train.fused(%[[D]], %[[W]], %[[M]]) {{{.*}}train.epilogue = {activation = "gelu_grad", auxiliary, sums = "columns"}, train.gradients = array<i64: 1>
+// CHECK: %[[G:.*]]:2 = train.fused(%[[D]], %[[W]], %[[M]]) {joined = {epilogue = {activation = "gelu_grad", auxiliary, sums = "columns"}}, {{.*}}train.gradients = array<i64: 1>
 // CHECK: %[[GRAD:.*]] = train.gelu_grad
 // CHECK: %[[SUM:.*]] = train.reduce "sum" %[[GRAD]] {dims = array<i64: 0>} : (tensor<32x24xbf16>) -> tensor<24xf32>
 // CHECK: %[[ROUND:.*]] = train.convert %[[SUM]]
 // CHECK: train.yield %[[GRAD]], %[[ROUND]]
 // CHECK: train.fused(%[[G]]#0, %[[X]]) {library = "cublaslt.matmul"
-// CHECK: train.fused(%[[D]], %[[X]]) {{{.*}}train.epilogue = {sums = "lhs"}, train.gradients = array<i64: 0, 1>
+// CHECK: train.fused(%[[D]], %[[X]]) {joined = {epilogue = {sums = "lhs"}}, {{.*}}train.gradients = array<i64: 0, 1>
 // CHECK: train.fused(%[[X]], %[[D]]) {{{.*}}train.gradients = array<i64: 0>
 // Nobody asked for the sums: they are kernels of their own.
 // EXACT-LABEL: func.func @backward
-// EXACT: train.epilogue = {activation = "gelu_grad", auxiliary}
+// EXACT: joined = {epilogue = {activation = "gelu_grad", auxiliary}}
 // EXACT-NOT: sums =
 func.func @backward(%d: tensor<32x16xbf16>, %w: tensor<16x24xbf16>, %s: tensor<4x8x24xbf16>, %x: tensor<32x8xbf16>)
     -> (tensor<24xbf16>, tensor<24x8xbf16>, tensor<16x8xbf16>, tensor<16xbf16>, tensor<8x16xbf16>) {
@@ -102,7 +102,7 @@ func.func @backward(%d: tensor<32x16xbf16>, %w: tensor<16x24xbf16>, %s: tensor<4
 
 // Tests that of a ReLU in float16 only the bias is taken.
 // CHECK-LABEL: func.func @relu_of_halves
-// CHECK: train.epilogue = {bias}
+// CHECK: joined = {epilogue = {bias}}
 // CHECK-NOT: "relu"
 func.func @relu_of_halves(%x: tensor<16x16xf16>, %w: tensor<16x16xf16>, %b: tensor<16xf16>) -> (tensor<16x16xf16>, tensor<16x16xf16>) {
   %p = train.matmul %x, %w : (tensor<16x16xf16>, tensor<16x16xf16>) -> tensor<16x16xf16>
@@ -116,7 +116,7 @@ func.func @relu_of_halves(%x: tensor<16x16xf16>, %w: tensor<16x16xf16>, %b: tens
 
 // Tests that rows of 12 elements are not kept by the library.
 // CHECK-LABEL: func.func @narrow_rows
-// CHECK: train.epilogue = {bias}
+// CHECK: joined = {epilogue = {bias}}
 // CHECK: train.gelu %{{.*}} {tanh} : (tensor<32x12xbf16>)
 func.func @narrow_rows(%x: tensor<32x16xbf16>, %w: tensor<16x12xbf16>, %b: tensor<12xbf16>) -> (tensor<32x12xbf16>, tensor<32x12xbf16>) {
   %p = train.matmul %x, %w : (tensor<32x16xbf16>, tensor<16x12xbf16>) -> tensor<32x12xbf16>
@@ -131,7 +131,7 @@ func.func @narrow_rows(%x: tensor<32x16xbf16>, %w: tensor<16x12xbf16>, %b: tenso
 // Tests what stays: a product that others read too, a sum that is not rounded to
 // the product's type, a bias of another dim.
 // CHECK-LABEL: func.func @left_alone
-// CHECK-NOT: train.epilogue
+// CHECK-NOT: epilogue
 func.func @left_alone(%x: tensor<16x16xbf16>, %w: tensor<16x16xbf16>, %b: tensor<16xbf16>)
     -> (tensor<16x16xbf16>, tensor<16x16xbf16>, tensor<16xf32>, tensor<16x16xbf16>) {
   %p = train.matmul %x, %w : (tensor<16x16xbf16>, tensor<16x16xbf16>) -> tensor<16x16xbf16>
@@ -149,17 +149,17 @@ func.func @left_alone(%x: tensor<16x16xbf16>, %w: tensor<16x16xbf16>, %b: tensor
 // behind the product with the next weight; a second one reads the same bits.
 // CHECK-LABEL: func.func @relu_gradient
 // CHECK-SAME: (%[[X:.*]]: tensor<32x16xbf16>, %[[W:.*]]: tensor<16x128xbf16>, %[[B:.*]]: tensor<128xbf16>, %[[D:.*]]: tensor<32x16xbf16>)
-// CHECK: %[[R:.*]]:2 = train.fused(%[[X]], %[[W]], %[[B]]) {library = "cublaslt.matmul", train.epilogue = {activation = "relu", auxiliary, bias}{{.*}} -> (tensor<32x128xbf16>, tensor<32x16xi8>)
+// CHECK: %[[R:.*]]:2 = train.fused(%[[X]], %[[W]], %[[B]]) {joined = {epilogue = {activation = "relu", auxiliary, bias}}, library = "cublaslt.matmul"{{.*}} -> (tensor<32x128xbf16>, tensor<32x16xi8>)
 // CHECK: %[[RELU:.*]] = train.relu
 // CHECK: %[[ABOVE:.*]] = train.compare "ge" %{{.*}}, %
 // CHECK: %[[BITS:.*]] = train.pack_bits %[[ABOVE]] {dim = 1 : i64}
 // CHECK: train.yield %[[RELU]], %[[BITS]]
-// CHECK: train.fused(%[[D]], %[[W]], %[[R]]#1) {library = "cublaslt.matmul", train.epilogue = {activation = "relu_grad", auxiliary, sums = "columns"}
+// CHECK: train.fused(%[[D]], %[[W]], %[[R]]#1) {joined = {epilogue = {activation = "relu_grad", auxiliary, sums = "columns"}}, library = "cublaslt.matmul"
 // CHECK: %[[P:.*]] = train.matmul
 // CHECK: %[[SET:.*]] = train.unpack_bits %{{.*}} {dim = 1 : i64} : (tensor<32x16xi8>) -> tensor<32x128xi1>
 // CHECK: %[[G:.*]] = train.select %[[SET]], %[[P]], %
 // CHECK: train.reduce "sum" %[[G]]
-// CHECK: train.fused(%[[D]], %[[W]], %[[R]]#1) {library = "cublaslt.matmul", train.epilogue = {activation = "relu_grad", auxiliary}
+// CHECK: train.fused(%[[D]], %[[W]], %[[R]]#1) {joined = {epilogue = {activation = "relu_grad", auxiliary}}, library = "cublaslt.matmul"
 // EXACT-NOT: "relu_grad"
 // LINEAR-LABEL: func.func @relu_gradient
 // LINEAR-NOT: "relu_grad"
@@ -190,7 +190,7 @@ func.func @relu_gradient(%x: tensor<32x16xbf16>, %w: tensor<16x128xbf16>, %b: te
 // Tests ReLUs whose bits the library does not have: of rows of 64 elements, of
 // no product; and a gradient where the other side is selected.
 // CHECK-LABEL: func.func @relus_without_bits
-// CHECK: train.epilogue = {activation = "relu"}
+// CHECK: joined = {epilogue = {activation = "relu"}}
 // CHECK-NOT: "relu_grad"
 func.func @relus_without_bits(%x: tensor<32x16xbf16>, %w: tensor<16x64xbf16>, %y: tensor<32x128xbf16>, %w2: tensor<16x128xbf16>)
     -> (tensor<32x64xbf16>, tensor<32x64xbf16>, tensor<32x128xbf16>, tensor<32x128xbf16>) {

@@ -58,7 +58,7 @@ func.func @step(%x: !t {train.input = "x"}, %w: !t {train.state = @w}, %scale: t
     %0 = train.broadcast %g {dims = array<i64>} : (tensor<f32>) -> !t
     train.yield %0 : !t
   }
-  %again = train.fused(%sum, %w) {library = "onednn.matmul", train.recomputed} : (!t, !t) -> !t {
+  %again = train.fused(%sum, %w) {library = "onednn.matmul", recomputed} : (!t, !t) -> !t {
   ^bb0(%l: !t, %r: !t):
     %0 = train.matmul %l, %r : (!t, !t) -> !t
     train.yield %0 : !t
@@ -70,7 +70,7 @@ func.func @step(%x: !t {train.input = "x"}, %w: !t {train.state = @w}, %scale: t
     %1 = train.select %0, %g, %zero : (!b, !t, !t) -> !t
     train.yield %1 : !t
   }
-  %turned = train.fused(%moved) {train.recomputed} : (!t) -> !t {
+  %turned = train.fused(%moved) {recomputed} : (!t) -> !t {
   ^bb0(%l: !t):
     %0 = train.transpose %l {permutation = array<i64: 1, 0>} : (!t) -> !t
     train.yield %0 : !t

@@ -130,13 +130,13 @@ func.func @step(%x: !t {train.input = "x"}, %w: !t {train.state = @w}, %scale: t
     %1 = train.select %0, %g, %zero : (!b, !t, !t) -> !t
     train.yield %1 : !t
   }
-  %again = train.fused(%boundary, %w) {library = "onednn.matmul", train.recomputed} : (!t, !t) -> !t {
+  %again = train.fused(%boundary, %w) {library = "onednn.matmul", recomputed} : (!t, !t) -> !t {
   ^bb0(%l: !t, %r: !t):
     %0 = train.matmul %l, %r : (!t, !t) -> !t
     train.yield %0 : !t
   }
   %folded = train.reshape %again : (!t) -> tensor<4096xf32>
-  %scaled = train.fused(%folded) {train.recomputed} : (tensor<4096xf32>) -> !t {
+  %scaled = train.fused(%folded) {recomputed} : (tensor<4096xf32>) -> !t {
   ^bb0(%l: tensor<4096xf32>):
     %0 = train.reshape %l : (tensor<4096xf32>) -> !t
     train.yield %0 : !t
@@ -147,7 +147,7 @@ func.func @step(%x: !t {train.input = "x"}, %w: !t {train.state = @w}, %scale: t
     %1 = train.mul %g, %0 : (!t, !t) -> !t
     train.yield %1 : !t
   }
-  %product = train.fused(%products, %w) {library = "onednn.matmul", train.recomputed} : (!t, !t) -> !t {
+  %product = train.fused(%products, %w) {library = "onednn.matmul", recomputed} : (!t, !t) -> !t {
   ^bb0(%l: !t, %r: !t):
     %0 = train.matmul %l, %r : (!t, !t) -> !t
     train.yield %0 : !t

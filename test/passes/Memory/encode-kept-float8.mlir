@@ -74,7 +74,7 @@ func.func @step(%x: !t {train.input = "x"}, %y: !h {train.input = "y"}, %w: !t {
   }
   // Tests that the only op that needs a decoded value comes before others that
   // read its gradient, which make values when that has gone.
-  // CHECK: %[[WHOLE:.*]] = train.fused(%[[A]]#1) {train.recomputed} : (tensor<64x64xf8E4M3FN>) -> tensor<64x64xf32>
+  // CHECK: %[[WHOLE:.*]] = train.fused(%[[A]]#1) {recomputed} : (tensor<64x64xf8E4M3FN>) -> tensor<64x64xf32>
   // CHECK: %[[G:.*]] = train.fused(%[[WHOLE]], %[[P:.*]]) {library = "onednn.matmul", train.gradients = array<i64: 0>}
   // CHECK: train.fused(%[[P]], %{{.*}}) {library = "onednn.matmul"}
   %i = train.fused(%p, %w) {library = "onednn.matmul"} : (!t, !t) -> !t {

@@ -19,7 +19,7 @@ train.state @w1 "parameter" : !w
 // BITS: train.compare "gt"
 // BITS: %[[PACKED:.*]] = train.fused(%[[R]]#1) : (tensor<64x72xi1>) -> tensor<8x72xi8>
 // BITS: train.pack_bits %{{.*}} {dim = 0 : i64}
-// BITS: %[[BACK:.*]] = train.fused(%[[PACKED]]) {train.recomputed} : (tensor<8x72xi8>) -> tensor<64x72xi1>
+// BITS: %[[BACK:.*]] = train.fused(%[[PACKED]]) {recomputed} : (tensor<8x72xi8>) -> tensor<64x72xi1>
 // BITS: train.fused(%{{.*}}, %[[BACK]])
 // BITS: train.select
 // BITS-NOT: pack_bits
@@ -31,7 +31,7 @@ train.state @w1 "parameter" : !w
 // SPARSE: %[[KEPT:.*]]:3 = train.fused(%[[R]]) {library = "zc.sparse"{{.*}} : (tensor<64x72xf32>) -> (tensor<576xi8>, tensor<3xi64>, tensor<2304xf32>)
 // SPARSE: train.sparse_encode
 // SPARSE-NOT: sparse_encode
-// SPARSE: %[[BACK:.*]] = train.fused(%[[KEPT]]#0, %[[KEPT]]#1, %[[KEPT]]#2) {library = "zc.sparse"{{.*}}train.recomputed
+// SPARSE: %[[BACK:.*]] = train.fused(%[[KEPT]]#0, %[[KEPT]]#1, %[[KEPT]]#2) {library = "zc.sparse"{{.*}}recomputed
 // SPARSE: train.sparse_decode
 // SPARSE: train.fused(%[[BACK]], %{{.*}}) {library = "onednn.matmul"
 

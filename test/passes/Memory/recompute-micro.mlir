@@ -24,7 +24,7 @@ train.state @accumulated.w1 "accumulator" : !t
 // CHECK: train.add
 // CHECK: train.add
 // CHECK: train.fused(%{{.*}}, %[[H0]],
-// CHECK: %[[AGAIN:.*]] = train.fused(%[[X]], %[[W0]]) {{{.*}}train.recomputed
+// CHECK: %[[AGAIN:.*]] = train.fused(%[[X]], %[[W0]]) {{{.*}}recomputed
 // CHECK: train.fused(%{{.*}}, %[[AGAIN]],
 // CHECK: return
 func.func @micro(%x: !t {train.input = "x"}, %w0: !t {train.state = @w0},

@@ -14,19 +14,19 @@ module attributes {dist.mesh = #dist.mesh<sp=4>} {
   // many ranks from keys that are made again; kept, nothing runs again.
   // CHECK-LABEL: func.func @step
   // CHECK-COUNT-3: shift = 1 : i64
-  // CHECK-NOT: train.recomputed
+  // CHECK-NOT: recomputed
   // CHECK: train.neg
-  // CHECK: %[[K:.*]] = train.fused(%arg0, %arg1) {train.recomputed}
-  // CHECK: %[[END:.*]] = train.fused(%[[K]]) {library = "zc.collective", train.recomputed}
+  // CHECK: %[[K:.*]] = train.fused(%arg0, %arg1) {recomputed}
+  // CHECK: %[[END:.*]] = train.fused(%[[K]]) {library = "zc.collective", recomputed}
   // CHECK-NEXT: ^bb0
   // CHECK-NEXT: dist.send_receive {{.*}}shift = 3 : i64
-  // CHECK-NOT: train.recomputed
+  // CHECK-NOT: recomputed
   // CHECK: train.fused(%[[END]], %{{.*}}) {train.gradients
   // CHECK-NOT: dist.send_receive
   // CHECK: return
   // KEPT-LABEL: func.func @step
   // KEPT-COUNT-3: shift = 1 : i64
-  // KEPT-NOT: {{train.recomputed|dist.send_receive}}
+  // KEPT-NOT: {{recomputed|dist.send_receive}}
   // KEPT: return
   func.func @step(%x: !t {train.input = "x"}, %w: !t {train.state = @w})
       -> (!t {train.metric = "loss"}, !t {train.output = "g"}, !t {train.output = "d"}) {

@@ -4,12 +4,12 @@
 // them, and that micro-batches do not.
 
 // CHECK: error: expected @micro and @apply, from --zc-accumulate-gradients
-train.state @w "parameter" : tensor<4xf32> {train.delay = 1 : i64}
+train.state @w "parameter" : tensor<4xf32> {delay = 1 : i64}
 
 // -----
 
 // CHECK: error: 'w' is not updated by @apply
-train.state @w "parameter" : tensor<4xf32> {train.delay = 1 : i64}
+train.state @w "parameter" : tensor<4xf32> {delay = 1 : i64}
 func.func @micro(%w: tensor<4xf32> {train.state = @w}) {
   return
 }
@@ -20,7 +20,7 @@ func.func @apply() {
 // -----
 
 // CHECK: error: 'w' is written by each micro-batch
-train.state @w "parameter" : tensor<4xf32> {train.delay = 1 : i64}
+train.state @w "parameter" : tensor<4xf32> {delay = 1 : i64}
 func.func @micro(%w: tensor<4xf32> {train.state = @w}) -> (tensor<4xf32> {train.state = @w}) {
   return %w : tensor<4xf32>
 }

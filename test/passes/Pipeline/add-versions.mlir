@@ -10,15 +10,15 @@
 !x = tensor<8x64xf32>
 
 // CHECK: module attributes {train.versions = 3 : i64}
-// CHECK-DAG: train.state @w "parameter" : tensor<8x64xf32> {train.delay = 2 : i64}
-// CHECK-DAG: train.state @version.read.w "parameter" : tensor<8x64xf32> {train.version_age = 2 : i64, train.version_of = @w}
-// CHECK-DAG: train.state @version.written.w "parameter" : tensor<8x64xf32> {train.version_age = -1 : i64, train.version_of = @w}
+// CHECK-DAG: train.state @w "parameter" : tensor<8x64xf32> {delay = 2 : i64}
+// CHECK-DAG: train.state @version.read.w "parameter" : tensor<8x64xf32> {version_age = 2 : i64, version_of = @w}
+// CHECK-DAG: train.state @version.written.w "parameter" : tensor<8x64xf32> {version_age = -1 : i64, version_of = @w}
 // PLACED-DAG: sched.persistent_bytes = 10240
 // PLACED-DAG: sched.version_bytes = 2048
-// PLACED-DAG: train.state @w {{.*}}sched.offset = 4096
-// PLACED-DAG: train.state @version.read.w {{.*}}sched.offset = 4096
-// PLACED-DAG: train.state @version.written.w {{.*}}sched.offset = 4096
-train.state @w "parameter" : !x {train.delay = 2 : i64}
+// PLACED-DAG: train.state @w {{.*}}offset = 4096
+// PLACED-DAG: train.state @version.read.w {{.*}}offset = 4096
+// PLACED-DAG: train.state @version.written.w {{.*}}offset = 4096
+train.state @w "parameter" : !x {delay = 2 : i64}
 train.state @plain "parameter" : !x
 train.state @sum "accumulator" : !x
 

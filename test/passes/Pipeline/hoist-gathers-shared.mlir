@@ -8,8 +8,8 @@
 !part = tensor<32xf32>
 !all = tensor<64xf32>
 
-// CHECK-DAG: train.state @gathered.first "gathered" : tensor<64xf32> {train.unit_stage = 0 : i64}
-// CHECK-DAG: train.state @gathered.second "gathered" : tensor<64xf32> {train.unit_stage = 1 : i64}
+// CHECK-DAG: train.state @gathered.first "gathered" : tensor<64xf32> {unit_stage = 0 : i64}
+// CHECK-DAG: train.state @gathered.second "gathered" : tensor<64xf32> {unit_stage = 1 : i64}
 // CHECK-DAG: train.state @gathered.tied "gathered" : tensor<64xf32>{{$}}
 // CHECK-LABEL: func.func @gather.0
 // CHECK-SAME: @gathered.first
@@ -17,9 +17,9 @@
 // CHECK-LABEL: func.func @gather.1
 // CHECK-SAME: @gathered.second
 // PLACED: sched.persistent_bytes = 1152
-// PLACED-DAG: train.state @gathered.tied "gathered" : tensor<64xf32> {sched.offset = 640
-// PLACED-DAG: train.state @gathered.first "gathered" : tensor<64xf32> {sched.offset = 896
-// PLACED-DAG: train.state @gathered.second "gathered" : tensor<64xf32> {sched.offset = 896
+// PLACED-DAG: train.state @gathered.tied "gathered" : tensor<64xf32> {offset = 640
+// PLACED-DAG: train.state @gathered.first "gathered" : tensor<64xf32> {offset = 896
+// PLACED-DAG: train.state @gathered.second "gathered" : tensor<64xf32> {offset = 896
 module {
 module @role0 attributes {train.chunks = 2 : i64, train.reshard_every = 2 : i64, train.role = 0 : i64, train.shares_units} {
 train.state @first "parameter" : !part

@@ -12,7 +12,7 @@
 // CHECK-DAG: train.state @gathered.unit.0 "gathered" : tensor<128xf32>
 // CHECK-NOT: gathered.sum
 // PLACED-DAG: sched.persistent_bytes = 1024
-// PLACED-DAG: train.state @gathered.unit.0 "gathered" : tensor<128xf32> {{.*}}sched.offset = 512
+// PLACED-DAG: train.state @gathered.unit.0 "gathered" : tensor<128xf32> {{.*}}offset = 512
 module attributes {train.reshard_every = 4 : i64} {
 train.state @unit.0 "parameter" : !part
 train.state @sum "accumulator" : !part
@@ -93,7 +93,7 @@ func.func @micro(%x: !all {train.input = "x"}, %u: !part {train.state = @unit.0}
 // CHECK: dist.all_gather
 // CHECK: dist.all_gather
 module attributes {train.reshard_every = 2 : i64} {
-train.state @old "parameter" : !part {train.delay = 1 : i64}
+train.state @old "parameter" : !part {delay = 1 : i64}
 train.state @changed "parameter" : !part
 func.func @micro(%o: !part {train.state = @old}, %c: !part {train.state = @changed})
     -> (!part {train.state = @changed}, !all {train.output = "y"}) {

@@ -9,9 +9,9 @@
 
 // CHECK: module attributes {train.no_flush
 // ONE-NOT: train.stage
-// CHECK: train.state @a "parameter" : tensor<8x64xf32> {train.delay = 3 : i64}
+// CHECK: train.state @a "parameter" : tensor<8x64xf32> {delay = 3 : i64}
 train.state @a "parameter" : !x
-// CHECK: train.state @b "parameter" : tensor<8x64xf32> {train.delay = 1 : i64}
+// CHECK: train.state @b "parameter" : tensor<8x64xf32> {delay = 1 : i64}
 train.state @b "parameter" : !x
 // CHECK: train.state @c "parameter" : tensor<8x64xf32>{{$}}
 train.state @c "parameter" : !x

@@ -11,10 +11,10 @@ module {
 module @role0 attributes {train.role = 0 : i64} {
 
 train.state @sum "accumulator" : !x
-// CHECK-DAG: train.state @[[FAR:flight.[0-9]+]] "flight" : tensor<64x64xf32> {sched.offloaded, train.ring = "offloaded.stash"}
-// CHECK-DAG: train.state @[[NEAR:flight.[0-9]+]] "flight" : tensor<64x64xf32> {train.ring = "stash"}
+// CHECK-DAG: train.state @[[FAR:flight.[0-9]+]] "flight" : tensor<64x64xf32> {offloaded, ring = "offloaded.stash"}
+// CHECK-DAG: train.state @[[NEAR:flight.[0-9]+]] "flight" : tensor<64x64xf32> {ring = "stash"}
 // COPIES: sched.rings = {{.*}}offloaded.stash = 16384 : i64, stash = 16384 : i64
-// COPIES: train.state @[[FAR:flight.[0-9]+]] "flight" {{.*}}sched.offloaded
+// COPIES: train.state @[[FAR:flight.[0-9]+]] "flight" {{.*}}{offloaded
 
 // CHECK-LABEL: func.func @forward
 // CHECK-DAG: train.state = @[[FAR]]
@@ -34,7 +34,7 @@ func.func @micro(%in: !x {train.input = "x"}, %sum: !x {train.state = @sum},
     %back: !x {train.receive = {gradient, id = 1 : i64, peer = 1 : i64}})
     -> (!x {train.send = {answered, id = 0 : i64, peer = 1 : i64}},
         !x {train.state = @sum}) {
-  %0 = train.fused(%in) {train.offloaded = array<i64: 0>} : (!x) -> !x {
+  %0 = train.fused(%in) {offloaded = array<i64: 0>} : (!x) -> !x {
   ^bb0(%a: !x):
     %r = train.neg %a : (!x) -> !x
     train.yield %r : !x

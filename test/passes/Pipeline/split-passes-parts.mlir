@@ -4,11 +4,11 @@
 // parameters' gradients are a program behind it, and that a ring holds what the
 // same programs read.
 
-// CHECK-DAG: train.state @[[IN:flight.[0-9]+]] {{.*}}id = 0 : i64, peer = 0 : i64}], train.ring = "activations.kept.fw"
-// CHECK-DAG: train.state @[[BACK:flight.[0-9]+]] {{.*}}id = 3 : i64, peer = 2 : i64}], train.ring = "gradients.in"
-// CHECK-DAG: train.state @[[OUT:flight.[0-9]+]] {{.*}}id = 2 : i64, peer = 2 : i64, sends}], train.ring = "stash"
-// CHECK-DAG: train.state @[[ON:flight.[0-9]+]] {{.*}}id = 1 : i64, peer = 0 : i64, sends}], train.ring = "gradients.out"
-// CHECK-DAG: train.state @[[KEPT:flight.[0-9]+]] "flight" : tensor<8x64xf32> {train.ring = "gradients.stash.bw"}
+// CHECK-DAG: train.state @[[IN:flight.[0-9]+]] {{.*}}id = 0 : i64, peer = 0 : i64}], ring = "activations.kept.fw"
+// CHECK-DAG: train.state @[[BACK:flight.[0-9]+]] {{.*}}id = 3 : i64, peer = 2 : i64}], ring = "gradients.in"
+// CHECK-DAG: train.state @[[OUT:flight.[0-9]+]] {{.*}}id = 2 : i64, peer = 2 : i64, sends}], ring = "stash"
+// CHECK-DAG: train.state @[[ON:flight.[0-9]+]] {{.*}}id = 1 : i64, peer = 0 : i64, sends}], ring = "gradients.out"
+// CHECK-DAG: train.state @[[KEPT:flight.[0-9]+]] "flight" : tensor<8x64xf32> {ring = "gradients.stash.bw"}
 // CHECK: func.func @forward(
 // CHECK-SAME: {train.state = @[[OUT]]})
 // CHECK: func.func @backward(
@@ -68,8 +68,8 @@ func.func @micro(%in: !x {train.receive = {answered, id = 0 : i64, peer = 0 : i6
 // Tests a role with the first and the last stage: what one has for the other is
 // no message but kept, each has its own inputs, and the loss is the last one's.
 
-// CHECK-DAG: train.state @[[SENT:flight.[0-9]+]] {{.*}}{id = 2 : i64, peer = 1 : i64, sends}], train.ring = "stash.f0f1"
-// CHECK-DAG: train.state @[[LOCAL:flight.[0-9]+]] "flight" : tensor<8x64xf32> {train.ring = "gradients.stash.b1b0"}
+// CHECK-DAG: train.state @[[SENT:flight.[0-9]+]] {{.*}}{id = 2 : i64, peer = 1 : i64, sends}], ring = "stash.f0f1"
+// CHECK-DAG: train.state @[[LOCAL:flight.[0-9]+]] "flight" : tensor<8x64xf32> {ring = "gradients.stash.b1b0"}
 // CHECK-NOT: id = 0 : i64
 // CHECK: func.func @forward.0(
 // CHECK-SAME: train.input = "x"

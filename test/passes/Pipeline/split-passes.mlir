@@ -12,12 +12,12 @@ module @role1 attributes {train.role = 1 : i64} {
 train.state @w "parameter" : !x
 train.state @accumulated.w "accumulator" : !x
 train.state @count "statistic" : tensor<8x64xf32>
-// CHECK-DAG: train.state @[[IN:flight.[0-9]+]] "flight" : tensor<8x64xf32> {train.message = [{answered, id = 0 : i64, peer = 0 : i64}], train.ring = "activations.kept"}
-// CHECK-DAG: train.state @[[BACK:flight.[0-9]+]] "flight" : tensor<8x64xf32> {train.message = [{gradient, id = 3 : i64, peer = 2 : i64}], train.ring = "gradients.in"}
-// CHECK-DAG: train.state @[[OUT:flight.[0-9]+]] "flight" : tensor<8x64xf32> {train.message = [{answered, id = 2 : i64, peer = 2 : i64, sends}], train.ring = "activations.out"}
-// CHECK-DAG: train.state @[[ANSWER:flight.[0-9]+]] "flight" : tensor<8x64xf32> {train.message = [{gradient, id = 1 : i64, peer = 0 : i64, sends}], train.ring = "gradients.out"}
-// CHECK-DAG: train.state @[[STASH:flight.[0-9]+]] "flight" : tensor<8x64xf32> {train.ring = "stash"}
-// CHECK-DAG: train.state @[[OLD:flight.[0-9]+]] "flight" : tensor<8x64xf32> {train.ring = "stash"}
+// CHECK-DAG: train.state @[[IN:flight.[0-9]+]] "flight" : tensor<8x64xf32> {messages = [{answered, id = 0 : i64, peer = 0 : i64}], ring = "activations.kept"}
+// CHECK-DAG: train.state @[[BACK:flight.[0-9]+]] "flight" : tensor<8x64xf32> {messages = [{gradient, id = 3 : i64, peer = 2 : i64}], ring = "gradients.in"}
+// CHECK-DAG: train.state @[[OUT:flight.[0-9]+]] "flight" : tensor<8x64xf32> {messages = [{answered, id = 2 : i64, peer = 2 : i64, sends}], ring = "activations.out"}
+// CHECK-DAG: train.state @[[ANSWER:flight.[0-9]+]] "flight" : tensor<8x64xf32> {messages = [{gradient, id = 1 : i64, peer = 0 : i64, sends}], ring = "gradients.out"}
+// CHECK-DAG: train.state @[[STASH:flight.[0-9]+]] "flight" : tensor<8x64xf32> {ring = "stash"}
+// CHECK-DAG: train.state @[[OLD:flight.[0-9]+]] "flight" : tensor<8x64xf32> {ring = "stash"}
 
 // CHECK-LABEL: func.func @forward
 // CHECK-SAME: train.state = @[[IN]]

@@ -21,7 +21,7 @@ train.state @w2 "parameter" : !w
 // The skip from stage 0 to stage 2 has the numbers from 4 on: four pairs, of
 // which the two that compute one micro-batch meet.
 // CHECK: module @role0 attributes {{.*}}train.turn = 0 : i64, train.turns = 2 : i64
-// CHECK: train.state @w0 "parameter" : tensor<64x64xf32> {train.holders = array<i64: 0, 1>}
+// CHECK: train.state @w0 "parameter" : tensor<64x64xf32> {holders = array<i64: 0, 1>}
 // CHECK: func.func @step
 // CHECK-SAME: train.send = {answered, id = 0 : i64, peer = 2 : i64}
 // CHECK-SAME: train.send = {answered, id = 4 : i64, peer = 3 : i64, peers = 2 : i64, step = 2 : i64}
@@ -31,7 +31,7 @@ train.state @w2 "parameter" : !w
 // CHECK-SAME: train.send = {answered, id = 8 : i64, peer = 3 : i64, peers = 2 : i64, step = 2 : i64}
 // CHECK: module @role2
 // CHECK-NOT: train.turn
-// CHECK-NOT: train.holders
+// CHECK-NOT: holders
 // CHECK: func.func @step
 // CHECK-SAME: train.receive = {answered, id = 0 : i64, peer = 0 : i64, peers = 2 : i64, step = 2 : i64}
 // CHECK-SAME: train.send = {answered, id = 12 : i64, peer = 3 : i64, peers = 2 : i64, step = 2 : i64}
@@ -40,7 +40,7 @@ train.state @w2 "parameter" : !w
 // CHECK-SAME: train.receive = {answered, id = 12 : i64, peer = 2 : i64}
 // CHECK-SAME: train.receive = {answered, id = 4 : i64, peer = 0 : i64, peers = 2 : i64, step = 4 : i64}
 // CHECK: module @role4 attributes {{.*}}train.turn = 1 : i64
-// CHECK: train.state @w2 "parameter" : tensor<64x64xf32> {train.holders = array<i64: 3, 4>}
+// CHECK: train.state @w2 "parameter" : tensor<64x64xf32> {holders = array<i64: 3, 4>}
 // CHECK: func.func @step
 // CHECK-SAME: train.receive = {answered, id = 14 : i64, peer = 2 : i64}
 // CHECK-SAME: train.receive = {answered, id = 6 : i64, peer = 0 : i64, peers = 2 : i64, step = 4 : i64}

@@ -14,7 +14,7 @@ train.state @w1 "parameter" : !w
 train.state @c "constant" : !x
 
 // CHECK: module @role0 attributes {{.*}}train.role = 0
-// CHECK: train.state @w0 "parameter" {{.*}}train.holders = array<i64: 0, 2>
+// CHECK: train.state @w0 "parameter" {{.*}}holders = array<i64: 0, 2>
 // CHECK-NOT: train.state @w1
 // CHECK: func.func @step
 // CHECK-NOT: train.receive
@@ -31,7 +31,7 @@ train.state @c "constant" : !x
 // CHECK-SAME: train.send = {answered, id = 4 : i64, peer = 2 : i64}
 // CHECK: train.neg
 // CHECK: module @role2 attributes {{.*}}train.role = 2
-// CHECK: train.state @w0 "parameter" {{.*}}train.holders = array<i64: 0, 2>
+// CHECK: train.state @w0 "parameter" {{.*}}holders = array<i64: 0, 2>
 // CHECK: func.func @step
 // CHECK-SAME: train.receive = {answered, id = 4 : i64, peer = 1 : i64}
 // CHECK-SAME: train.receive = {answered, id = 2 : i64, peer = 0 : i64}

@@ -16,7 +16,7 @@ module attributes {dist.mesh = #dist.mesh<dp=2>} {
     }
     // CHECK: %[[R:.*]] = sched.alloc
     // CHECK: sched.collective "all_reduce" ["dp"] "gradients" %[[A]] to %[[R]] {async
-    %r = train.fused(%a) {library = "zc.collective", train.async} : (!t) -> !t {
+    %r = train.fused(%a) {async, library = "zc.collective"} : (!t) -> !t {
     ^bb0(%0: !t):
       %1 = dist.all_reduce %0 {axes = ["dp"], traffic = "gradients"} : (!t) -> !t
       train.yield %1 : !t
@@ -33,7 +33,7 @@ module attributes {dist.mesh = #dist.mesh<dp=2>} {
     // In place, for the stream runs one after another.
     // CHECK: %[[S:.*]] = sched.view %[[B]]
     // CHECK: sched.collective "all_reduce" ["dp"] "gradients" %[[B]] to %[[S]] {async
-    %s = train.fused(%b) {library = "zc.collective", shared_buffers = array<i64: 0, 0>, train.async} : (!t) -> !t {
+    %s = train.fused(%b) {async, library = "zc.collective", shared_buffers = array<i64: 0, 0>} : (!t) -> !t {
     ^bb0(%0: !t):
       %1 = dist.all_reduce %0 {axes = ["dp"], traffic = "gradients"} : (!t) -> !t
       train.yield %1 : !t

@@ -318,7 +318,7 @@ func.func @sums(%a: tensor<4x4xf32> {train.input = "a"}) -> (tensor<4x4xf32> {tr
 // CHECK-SAME:    outs(%{{.*}}, %{{.*}} : memref<8x8xf32>, memref<8x8xf32>)
 func.func @epilogue(%a: tensor<8x8xf32> {train.input = "a"}, %b: tensor<8xf32> {train.input = "b"})
     -> (tensor<8x8xf32> {train.output = "c"}, tensor<8x8xf32> {train.output = "d"}) {
-  %0:2 = train.fused(%a, %a, %b) {library = "cublaslt.matmul", train.epilogue = {activation = "gelu", auxiliary, bias}}
+  %0:2 = train.fused(%a, %a, %b) {joined = {epilogue = {activation = "gelu", auxiliary, bias}}, library = "cublaslt.matmul"}
       : (tensor<8x8xf32>, tensor<8x8xf32>, tensor<8xf32>) -> (tensor<8x8xf32>, tensor<8x8xf32>) {
   ^bb0(%x: tensor<8x8xf32>, %y: tensor<8x8xf32>, %z: tensor<8xf32>):
     %p = train.matmul %x, %y {transpose_rhs} : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>

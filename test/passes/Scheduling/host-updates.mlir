@@ -5,8 +5,8 @@
 // new weight comes back beside the instruction during which it is computed.
 
 module attributes {sched.target = #sched.target<device = "cuda">} {
-train.state @m "optimizer" : tensor<1024xf32> {sched.offloaded, sched.host_update}
-train.state @p "parameter" : tensor<1024xf32> {sched.offloaded, sched.host_update}
+train.state @m "optimizer" : tensor<1024xf32> {host_update, offloaded}
+train.state @p "parameter" : tensor<1024xf32> {host_update, offloaded}
 train.state @w "copy" : tensor<1024xbf16>
 
 sched.kernel @gradient {
@@ -63,7 +63,7 @@ sched.program @step {
 // A value that another kernel reads comes back before that, and is waited for.
 
 module attributes {sched.target = #sched.target<device = "cuda">} {
-train.state @m "optimizer" : tensor<1024xf32> {sched.offloaded, sched.host_update}
+train.state @m "optimizer" : tensor<1024xf32> {host_update, offloaded}
 sched.kernel @update attributes {shared = array<i64: 1, 0>} {
 ^bb0(%g: tensor<1024xbf16>, %m: tensor<1024xf32>):
   %wide = train.convert %g : (tensor<1024xbf16>) -> tensor<1024xf32>
@@ -101,7 +101,7 @@ sched.program @read_again {
 // brought there.
 
 module attributes {sched.target = #sched.target<device = "cuda">} {
-train.state @m "optimizer" : tensor<1024xf32> {sched.offloaded, sched.host_update}
+train.state @m "optimizer" : tensor<1024xf32> {host_update, offloaded}
 sched.kernel @sum attributes {shared = array<i64: 0, 0>} {
 ^bb0(%m: tensor<1024xf32>, %g: tensor<1024x8xf32>):
   %s = train.reduce "sum" %g {dims = array<i64: 1>} : (tensor<1024x8xf32>) -> tensor<1024xf32>

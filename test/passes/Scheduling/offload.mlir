@@ -4,8 +4,8 @@
 // arrives while the first is updated, and who waits for it has waited for the
 // first one's way back too.
 
-train.state @m0 "optimizer" : tensor<1024xf32> {sched.offloaded}
-train.state @m1 "optimizer" : tensor<1024xf32> {sched.offloaded}
+train.state @m0 "optimizer" : tensor<1024xf32> {offloaded}
+train.state @m1 "optimizer" : tensor<1024xf32> {offloaded}
 
 sched.kernel @add attributes {shared = array<i64: 0, 0>} {
 ^bb0(%old: tensor<1024xf32>, %g: tensor<1024xf32>):
@@ -97,8 +97,8 @@ sched.program @step {
 // CHECK-NEXT: sched.wait %[[B0]]
 // CHECK-NEXT: sched.copy %[[B0]] to %{{.*}} {async, {{.*}}label = "store p0"}
 module attributes {dist.mesh = #dist.mesh<dp=2>} {
-  train.state @p0 "parameter" : tensor<1024xf32> {sched.offloaded}
-  train.state @p1 "parameter" : tensor<1024xf32> {sched.offloaded}
+  train.state @p0 "parameter" : tensor<1024xf32> {offloaded}
+  train.state @p1 "parameter" : tensor<1024xf32> {offloaded}
   sched.program @gathered {
     %p0 = sched.state @p0 : memref<1024xf32>
     %p1 = sched.state @p1 : memref<1024xf32>

@@ -20,11 +20,11 @@ module attributes {dist.mesh = #dist.mesh<dp=2>} {
       -> (!t {train.state = @w}, !t {train.output = "y"}) {
     // CHECK: %[[G:.*]] = train.fused
     // CHECK: train.tanh
-    // CHECK: %[[R:.*]] = train.fused(%[[G]]) {{.*}}train.async
+    // CHECK: %[[R:.*]] = train.fused(%[[G]]) {{.*}}async
     // CHECK: dist.all_reduce
     // CHECK: %[[H:.*]] = train.fused(%arg1)
     // CHECK: train.relu
-    // CHECK: train.fused(%[[H]]) {{.*}}train.async
+    // CHECK: train.fused(%[[H]]) {{.*}}async
     // CHECK: dist.all_reduce
     // CHECK: train.fused(%arg0, %[[R]])
     // CHECK: train.sub
@@ -66,19 +66,19 @@ module attributes {dist.mesh = #dist.mesh<dp=2>} {
                     %q: !s {train.state = @q}, %x: !p {train.input = "x"})
       -> (!p {train.output = "y"}) {
     // CHECK: %[[U:.*]] = train.fused(%arg0) {library = "zc.collective"} :
-    // CHECK: %[[V:.*]] = train.fused(%arg1) {{.*}}train.async
+    // CHECK: %[[V:.*]] = train.fused(%arg1) {{.*}}async
     // CHECK: %[[A:.*]] = train.fused(%[[U]], %arg3)
-    // CHECK: %[[Q:.*]] = train.fused(%arg2) {{.*}}train.async
+    // CHECK: %[[Q:.*]] = train.fused(%arg2) {{.*}}async
     // CHECK: %[[B:.*]] = train.fused(%[[V]], %[[A]])
     // CHECK: train.fused(%[[Q]], %[[B]])
     // TWO: train.fused(%arg0)
     // TWO: train.fused(%arg1)
     // TWO: train.fused(%arg2)
     // TWO: train.mul
-    // NONE-NOT: train.async
+    // NONE-NOT: async
     // NONE: train.mul
     // NONE: train.fused(%arg1)
-    // NONE-NOT: train.async
+    // NONE-NOT: async
     %0 = train.fused(%u) {library = "zc.collective"} : (!s) -> !p {
     ^bb0(%a: !s):
       %1 = dist.all_gather %a {axes = ["dp"], dim = 0 : i64, traffic = "parameters"} : (!s) -> !p
@@ -116,12 +116,12 @@ module attributes {dist.mesh = #dist.mesh<dp=2>} {
   // once, whether a library computes the blocks or a kernel.
   // CHECK-LABEL: func.func @rotate
   // NONE-LABEL: func.func @rotate
-  // CHECK: %[[K1:.*]] = train.fused(%arg1) {library = "zc.collective"
+  // CHECK: %[[K1:.*]] = train.fused(%arg1) {{.*}}library = "zc.collective"
   // CHECK: train.fused(%arg0, %arg1)
   // CHECK-NEXT: ^bb0
   // CHECK-NEXT: train.attention
   // CHECK: train.neg
-  // CHECK: %[[K2:.*]] = train.fused(%[[K1]]) {library = "zc.collective"
+  // CHECK: %[[K2:.*]] = train.fused(%[[K1]]) {{.*}}library = "zc.collective"
   // CHECK: train.attention
   // CHECK: train.fused(%[[K2]])
   func.func @rotate(%q: !k {train.input = "q"}, %k: !k {train.input = "k"})

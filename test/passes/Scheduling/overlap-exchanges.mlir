@@ -11,7 +11,7 @@ module attributes {dist.mesh = #dist.mesh<ep=2>} {
   // CHECK-LABEL: func.func @shared
   // CHECK: train.fused(%arg1)
   // CHECK: train.sigmoid
-  // CHECK: %[[SENT:.*]] = train.fused({{.*}}train.async
+  // CHECK: %[[SENT:.*]] = train.fused({{.*}}async
   // CHECK-NEXT: ^bb0
   // CHECK-NEXT: dist.all_to_all
   // CHECK: %[[SHARED:.*]] = train.fused(%arg1, %arg0)
@@ -19,7 +19,7 @@ module attributes {dist.mesh = #dist.mesh<ep=2>} {
   // CHECK-NEXT: train.matmul
   // CHECK: %[[MADE:.*]] = train.fused(%[[SENT]])
   // CHECK: train.tanh
-  // CHECK: %[[BACK:.*]] = train.fused(%[[MADE]]) {{.*}}train.async
+  // CHECK: %[[BACK:.*]] = train.fused(%[[MADE]]) {{.*}}async
   // CHECK: dist.all_to_all
   // CHECK: %[[ACTIVE:.*]] = train.fused(%[[SHARED]])
   // CHECK: train.relu

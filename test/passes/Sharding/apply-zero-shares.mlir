@@ -32,6 +32,6 @@ module attributes {dist.mesh = #dist.mesh<dp=2,tp=2>} {
     return %loss, %gr, %gc, %gw : tensor<f32>, tensor<4x3xf32>, tensor<5x2xf32>, tensor<3xf32>
   }
   // CHECK: module @units
-  // CHECK-NEXT: train.state @l.0.rows {{.*}} {dist.sharding = #dist.sharding<tp,_>, dist.unit = @unit.0, dist.unit_offset = 0 : i64}
-  // CHECK-NEXT: train.state @l.0.columns {{.*}} {dist.sharding = #dist.sharding<_,tp>, dist.unit = @unit.0, dist.unit_offset = 6 : i64}
+  // CHECK-NEXT: train.state @l.0.rows {{.*}} {dist.sharding = #dist.sharding<tp,_>, unit = @unit.0, unit_offset = 0 : i64}
+  // CHECK-NEXT: train.state @l.0.columns {{.*}} {dist.sharding = #dist.sharding<_,tp>, unit = @unit.0, unit_offset = 6 : i64}
 }

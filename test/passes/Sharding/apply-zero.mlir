@@ -55,6 +55,6 @@ module attributes {dist.mesh = #dist.mesh<dp=4>} {
   }
 
   // CHECK: module @units
-  // CHECK-NEXT: train.state @layers.0.w "parameter" : tensor<2x3xf32> {dist.unit = @unit.0, dist.unit_offset = 0 : i64}
-  // CHECK-NEXT: train.state @layers.0.b "parameter" : tensor<1xf32> {dist.unit = @unit.0, dist.unit_offset = 6 : i64}
+  // CHECK-NEXT: train.state @layers.0.w "parameter" : tensor<2x3xf32> {unit = @unit.0, unit_offset = 0 : i64}
+  // CHECK-NEXT: train.state @layers.0.b "parameter" : tensor<1xf32> {unit = @unit.0, unit_offset = 6 : i64}
 }

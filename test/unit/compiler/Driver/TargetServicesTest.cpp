@@ -2,8 +2,11 @@
 // runtime/Simulate/CollectiveTimes.h.
 #include "compiler/Driver/TargetServices.h"
 
+#include "compiler/Driver/Machines.h"
 #include "compiler/Driver/Registration.h"
 #include "dialects/Dist/DistDialect.h"
+#include "mlir/AsmParser/AsmParser.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
 #include "runtime/Simulate/Cluster.h"
@@ -23,6 +26,8 @@ protected:
   TargetServicesTest() {
     registerDialects(registry);
     context.appendDialectRegistry(registry);
+    context.loadDialect<func::FuncDialect, train::TrainDialect,
+                        dist::DistDialect, sched::SchedDialect>();
   }
 
   /// Seconds of one collective of a MiB on nodes of 4 devices.
@@ -32,8 +37,12 @@ protected:
     OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(
         R"(module attributes {dist.mesh = #dist.mesh<dp=4,tp=2>,)" + onModule +
             R"(sched.target = #sched.target<device = "cuda",
-              machine = #sched.machine<name = "nodes", flops = 2.0e13,
-                bytes = 1.0e12, copy = 1.0e10, launch = 1.0e-6,
+              machine = #sched.machine<name = "nodes", rates = [
+                  #sched.rate<work = "kernel", type = "f32", flops = 1.0e12>,
+                  #sched.rate<work = "matmul", type = "f32", flops = 2.0e13>,
+                  #sched.rate<work = "matmul", type = "bf16", flops = 2.0e14>],
+                bytes = 1.0e12, copy = 1.0e10, copy_seconds = 1.0e-5,
+                host = 5.0e10, launch = 1.0e-6,
                 links = [#sched.link<ranks = 4, seconds = 1.0e-6, bytes = 1.0e11>,
                          #sched.link<ranks = 64, seconds = 1.0e-5, bytes = 1.0e9>],
                 ways = )" +
@@ -108,6 +117,79 @@ TEST_F(TargetServicesTest, AGatherIsHalfOfARing) {
   EXPECT_NEAR(time("all_gather", R"(axes = ["tp"], dim = 0 : i64)",
                    "(tensor<131072xf32>) -> tensor<262144xf32>", R"(["ring"])"),
               kSecondsInside + kBytes / 2 / kInside, 1e-9);
+}
+
+/// FLOPs a second of an op of f32 or bf16 matrices on a preset.
+class ClassesOfWorkTest : public TargetServicesTest {
+protected:
+  double rateOf(const std::string &op, const std::string &cluster) {
+    auto machine = makeTargetServices().describe(&context, {cluster});
+    EXPECT_TRUE(bool(machine));
+    OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(
+        "func.func @step(%x: tensor<256x256xf32>, %y: tensor<256x256xbf16>) {" +
+            op + " return }",
+        &context);
+    (*module)->setAttr(sched::kTargetAttr,
+                       sched::TargetAttr::get(&context, "cuda", 1, ArrayAttr(),
+                                              "all", *machine));
+    double rate = 0;
+    module->walk([&](Operation *each) {
+      if (each->getNumResults() == 1)
+        rate = getTarget(each).flopsOf(each);
+    });
+    return rate;
+  }
+};
+
+constexpr char kProduct[] =
+    "%0 = train.matmul %x, %x : (tensor<256x256xf32>, tensor<256x256xf32>) -> "
+    "tensor<256x256xf32>";
+constexpr char kHalfProduct[] =
+    "%0 = train.matmul %y, %y : (tensor<256x256xbf16>, tensor<256x256xbf16>) "
+    "-> tensor<256x256xbf16>";
+constexpr char kSum[] =
+    "%0 = train.add %x, %x : (tensor<256x256xf32>, tensor<256x256xf32>) -> "
+    "tensor<256x256xf32>";
+
+TEST_F(ClassesOfWorkTest, ProductsHaveTheRateOfTheirType) {
+  const double f32 = rateOf(kProduct, "h100-dgx");
+  EXPECT_GT(f32, 0.6 * 67e12);
+  EXPECT_LE(f32, 0.7 * 67e12);
+  EXPECT_NEAR(rateOf(kHalfProduct, "h100-dgx") / f32, 989.0 / 67, 1e-9);
+}
+
+TEST_F(ClassesOfWorkTest, GeneratedCodeHasARateOfItsOwn) {
+  EXPECT_DOUBLE_EQ(rateOf(kSum, "h100-dgx"), 0.5 * 67e12);
+}
+
+TEST_F(ClassesOfWorkTest, MachinesListEveryClassOfTheirFile) {
+  auto machine = makeTargetServices().describe(&context, {"h100-dgx"});
+  ASSERT_TRUE(bool(machine));
+  const MachineRates rates(*machine);
+  EXPECT_DOUBLE_EQ(rates.flopsOf({"attention", "bf16"}), 0.40 * 989e12);
+  EXPECT_DOUBLE_EQ(rates.flopsOf({"attention_backward", "bf16"}),
+                   0.33 * 989e12);
+  EXPECT_DOUBLE_EQ(rates.flopsOf({"convolution", "f16"}), 0.55 * 989e12);
+  EXPECT_GT(rates.flopsOf({"matmul", "f8"}), rates.flopsOf({"matmul", "bf16"}));
+}
+
+/// The dialect's names of types are those of cluster files, too.
+TEST_F(TargetServicesTest, EveryPresetIsAMachineOfTheDialect) {
+  ASSERT_FALSE(listPresets().empty());
+  for (const std::string &name : listPresets()) {
+    auto machine = makeTargetServices().describe(&context, {name});
+    ASSERT_TRUE(bool(machine)) << name;
+    std::string text;
+    llvm::raw_string_ostream(text) << *machine;
+    EXPECT_EQ(parseAttribute(text, &context), *machine) << name;
+  }
+}
+
+TEST_F(TargetServicesTest, AClusterThatThereIsNoneOfIsNamed) {
+  auto machine = makeTargetServices().describe(&context, {"no-such"});
+  ASSERT_FALSE(bool(machine));
+  EXPECT_NE(llvm::toString(machine.takeError()).find("presets are a100-dgx"),
+            std::string::npos);
 }
 
 } // namespace

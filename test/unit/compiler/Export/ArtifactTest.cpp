@@ -23,14 +23,14 @@ namespace {
 constexpr const char *kModule = R"mlir(
 module attributes {sched.persistent_bytes = 256 : i64} {
   train.state @w "parameter" : tensor<3x5xf32>
-      {sched.offset = 0 : i64, aliases = ["tied"],
+      {offset = 0 : i64, aliases = ["tied"],
        source = {file = "model.data", offset = 8 : i64, length = 60 : i64}}
   train.state @m "optimizer" : tensor<3x5xf32>
-      {sched.offset = 64 : i64, parameter = "w", slot = "exp_avg"}
+      {offset = 64 : i64, parameter = "w", slot = "exp_avg"}
   train.state @mask "constant" : tensor<4xi1>
-      {sched.offset = 128 : i64, value = dense<[true, false, true, true]> : tensor<4xi1>}
+      {offset = 128 : i64, value = dense<[true, false, true, true]> : tensor<4xi1>}
   train.state @lr "scalar" : tensor<f32>
-      {sched.offset = 192 : i64, value = dense<0.5> : tensor<f32>}
+      {offset = 192 : i64, value = dense<0.5> : tensor<f32>}
 
   sched.kernel @k attributes {grid = 7 : i64, shared = array<i64: 0, 0>} {
   ^bb0(%a: tensor<4x5xf32>):
@@ -74,7 +74,7 @@ module {
                             sched.persistent_bytes = 64 : i64,
                             dist.mesh = #dist.mesh<pp=2>} {
     train.state @w "parameter" : tensor<f32>
-        {sched.offset = 0 : i64, value = dense<0.5> : tensor<f32>}
+        {offset = 0 : i64, value = dense<0.5> : tensor<f32>}
     sched.program @forward attributes {transient_bytes = 0 : i64} {
     }
     sched.program @backward attributes {transient_bytes = 0 : i64} {
@@ -86,8 +86,8 @@ module {
                             sched.persistent_bytes = 128 : i64,
                             dist.mesh = #dist.mesh<pp=2>} {
     train.state @w "parameter" : tensor<f32>
-        {sched.offset = 0 : i64, value = dense<0.5> : tensor<f32>}
-    train.state @b "parameter" : tensor<f32> {sched.offset = 64 : i64}
+        {offset = 0 : i64, value = dense<0.5> : tensor<f32>}
+    train.state @b "parameter" : tensor<f32> {offset = 64 : i64}
     sched.program @init attributes {transient_bytes = 0 : i64} {
     }
     sched.program @micro attributes {transient_bytes = 0 : i64} {
@@ -360,7 +360,7 @@ TEST_F(ArtifactTest, UnfinishedModules) {
         std::pair(" attributes {transient_bytes = 384 : i64}", ""),
         std::pair("module attributes {sched.persistent_bytes = 256 : i64}",
                   "module"),
-        std::pair("{sched.offset = 0 : i64, aliases", "{aliases"),
+        std::pair("{offset = 0 : i64, aliases", "{aliases"),
         std::pair("\"train.matmul\"", "\"train.other\"")}) {
     Result<plan::Manifest> manifest =
         buildManifest(parse(replaced(kModule, from, to)));

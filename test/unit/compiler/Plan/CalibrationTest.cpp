@@ -102,9 +102,9 @@ Cluster calibrate() {
 TEST(Calibration, QuietStepsCount) {
   const Cluster here = calibrate();
   EXPECT_EQ(here.name, "here");
-  EXPECT_NEAR(*here.device.measured.find("kernel", "train.add", 1e6, 12e6),
+  EXPECT_NEAR(*here.device.measured.find({"kernel", "train.add", 1e6, 12e6}),
               1e-3, 1e-5);
-  EXPECT_NEAR(*here.device.measured.find("kernel", "train.add", 4e6, 48e6),
+  EXPECT_NEAR(*here.device.measured.find({"kernel", "train.add", 4e6, 48e6}),
               4e-3, 4e-5);
   EXPECT_NEAR(here.device.launchSeconds, 10e-6, 1e-8);
   EXPECT_NEAR(here.device.stepSeconds, 500e-6, 1e-8);
@@ -115,6 +115,9 @@ TEST(Calibration, LinksAreFitted) {
   const Cluster here = calibrate();
   EXPECT_NEAR(here.levels[0].latencySeconds, 5e-6, 1e-8);
   EXPECT_NEAR(here.levels[0].bytesPerSecond, 1e9, 1e6);
+  ASSERT_EQ(here.measuredCollectives.size(), 3u);
+  EXPECT_EQ(here.measuredCollectives[2].ranks, 2);
+  EXPECT_NEAR(here.measuredCollectives[2].seconds, 10e-6 + 1e7 / 1e9, 1e-5);
   EXPECT_EQ(here.size(), 2);
 }
 

@@ -4,6 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Sched/SchedDialect.h"
+
+#include "compiler/Driver/TargetServices.h"
 #include "passes/Contents/Contents.h"
 #include "passes/Memory/ApplyPlan.h"
 #include "passes/Memory/MeasurePeak.h"
@@ -87,7 +89,7 @@ class RecomputeTest : public ::testing::Test {
 protected:
   RecomputeTest() {
     DialectRegistry registry;
-    registerTargets(registry, {});
+    registerTargets(registry, makeTargetServices());
     context.appendDialectRegistry(registry);
     context.loadDialect<func::FuncDialect, train::TrainDialect,
                         sched::SchedDialect, memref::MemRefDialect>();

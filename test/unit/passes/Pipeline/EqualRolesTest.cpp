@@ -106,7 +106,7 @@ TEST_F(EqualRolesTest, AllElseMustBeEqual) {
   EXPECT_FALSE(areEqual({{"%x, %w :", "%w, %x :"}}));
   EXPECT_FALSE(areEqual({{"\"parameter\"", "\"constant\""}}));
   EXPECT_FALSE(areEqual({{"dense<1.0> : !x}", "dense<1.0> : !x, "
-                                              "train.holders = array<i64: 0, "
+                                              "holders = array<i64: 0, "
                                               "1>}"}}));
   EXPECT_FALSE(areEqual({{"{answered, id = 4", "{id = 4"}}));
   // Messages in another order, and two lines where there was one.

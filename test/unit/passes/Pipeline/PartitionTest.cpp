@@ -20,12 +20,14 @@ struct Outcome {
 /// By the definitions of Partition.h.
 Outcome judge(const std::vector<Segment> &segments,
               const std::vector<int64_t> &begins, int64_t microBatches,
-              const MemoryLimit &memory) {
+              const MemoryLimit &memory, const LinkShares &links = {}) {
   double sum = 0, slowest = 0, most = 0;
   for (size_t stage = 0; stage < begins.size(); ++stage) {
     size_t end =
         stage + 1 < begins.size() ? begins[stage + 1] : segments.size();
     double cut = stage ? segments[begins[stage]].cutSeconds : 0, own = 0;
+    if (stage < links.size())
+      cut *= links[stage];
     bool trains = false;
     double bytes = stage ? 3 * segments[begins[stage]].cutBytes : 0, work = 0;
     if (end < segments.size())
@@ -55,16 +57,17 @@ Outcome judge(const std::vector<Segment> &segments,
 std::vector<Outcome> judgeAll(const std::vector<Segment> &segments,
                               int64_t stages, int64_t microBatches,
                               const MemoryLimit &memory,
+                              const LinkShares &links,
                               std::vector<int64_t> begins = {0}) {
   if (int64_t(begins.size()) == stages)
-    return {judge(segments, begins, microBatches, memory)};
+    return {judge(segments, begins, microBatches, memory, links)};
   std::vector<Outcome> all;
   for (int64_t next = begins.back() + 1; next < int64_t(segments.size());
        ++next) {
     std::vector<int64_t> longer = begins;
     longer.push_back(next);
     for (const Outcome &outcome :
-         judgeAll(segments, stages, microBatches, memory, longer))
+         judgeAll(segments, stages, microBatches, memory, links, longer))
       all.push_back(outcome);
   }
   return all;
@@ -73,9 +76,10 @@ std::vector<Outcome> judgeAll(const std::vector<Segment> &segments,
 /// The quickest that fits; where none does, the quickest of those whose largest
 /// stage is smallest.
 Outcome bruteForce(const std::vector<Segment> &segments, int64_t stages,
-                   int64_t microBatches, const MemoryLimit &memory) {
+                   int64_t microBatches, const MemoryLimit &memory,
+                   const LinkShares &links) {
   const std::vector<Outcome> all =
-      judgeAll(segments, stages, microBatches, memory);
+      judgeAll(segments, stages, microBatches, memory, links);
   double least = kNever;
   for (const Outcome &outcome : all)
     least = std::min(least, outcome.bytes);
@@ -112,11 +116,16 @@ void compareWithBruteForce(std::mt19937 &random, bool isLimited,
   const int64_t stages = 1 + random() % 4, microBatches = 1 + random() % 12;
   for (int64_t stage = 0; stage < stages; ++stage)
     memory.inFlight.push_back(std::min(microBatches, stages - stage));
-  const Outcome anyRoom = bruteForce(segments, stages, microBatches, memory);
+  LinkShares links; // of some stages
+  for (int64_t stage = 0; stage < stages && random() % 4 != 0; ++stage)
+    links.push_back(time(random));
+  const Outcome anyRoom =
+      bruteForce(segments, stages, microBatches, memory, links);
   if (isLimited)
     memory.bytes = 1 + 4 * time(random);
-  const Outcome expected = bruteForce(segments, stages, microBatches, memory);
-  auto found = partition(segments, stages, microBatches, memory);
+  const Outcome expected =
+      bruteForce(segments, stages, microBatches, memory, links);
+  auto found = partition(segments, stages, microBatches, memory, links);
   ASSERT_EQ(found.has_value(), std::isfinite(expected.seconds));
   counts.impossible += !found;
   if (!found)
@@ -124,7 +133,8 @@ void compareWithBruteForce(std::mt19937 &random, bool isLimited,
   counts.tooLarge += isLimited && expected.bytes > memory.bytes;
   counts.slower += expected.seconds > anyRoom.seconds + 1e-6;
   EXPECT_NEAR(found->seconds, expected.seconds, 1e-7);
-  const Outcome outcome = judge(segments, found->begins, microBatches, memory);
+  const Outcome outcome =
+      judge(segments, found->begins, microBatches, memory, links);
   EXPECT_NEAR(outcome.seconds, expected.seconds, 1e-7);
   EXPECT_NEAR(outcome.bytes, found->mostBytes, 1e-7);
 }
@@ -167,6 +177,22 @@ TEST(Partition, EqualLayersAreDealtEvenly) {
   EXPECT_EQ(found->begins, (std::vector<int64_t>{0, 4, 8, 12}));
   EXPECT_EQ(found->slowest, 4);
   EXPECT_EQ(found->seconds, 16 + 7 * 4);
+}
+
+// Messages of 6 seconds over a link of the slowest kind, of 1 inside of a node:
+// the cut with the largest one falls where the link is quick.
+TEST(Partition, LargeMessagesTakeQuickLinks) {
+  std::vector<Segment> layers(6, layer());
+  for (Segment &each : layers)
+    each.cutSeconds = 1;
+  layers[2].cutSeconds = layers[4].cutSeconds = 6;
+  auto alike = partition(layers, 3, 8);
+  ASSERT_TRUE(alike);
+  EXPECT_EQ(alike->slowest, 3); // no cut at 2 or 4
+  auto found = partition(layers, 3, 8, {}, {1, 1.0 / 6, 1.0 / 6});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->begins, (std::vector<int64_t>{0, 2, 4}));
+  EXPECT_EQ(found->slowest, 2);
 }
 
 // With 1f1b the first of four stages keeps four micro-batches, the last one:

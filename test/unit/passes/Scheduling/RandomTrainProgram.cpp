@@ -2,6 +2,7 @@
 #include "test/unit/passes/Scheduling/RandomTrainProgram.h"
 
 #include "dialects/Dist/DistDialect.h"
+#include "dialects/Train/ProgramBuilder.h"
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -14,7 +15,7 @@ namespace {
 class ProgramBuilder {
 public:
   ProgramBuilder(ModuleOp module, std::mt19937 &random)
-      : builder(module.getContext()), random(random),
+      : module(module), builder(module.getContext()), random(random),
         type(RankedTensorType::get({4, 16}, builder.getF32Type())),
         flat(RankedTensorType::get({64}, builder.getF32Type())),
         loc(builder.getUnknownLoc()) {
@@ -25,10 +26,7 @@ public:
     numStates = below(5);
     unsigned numInputs = below(3);
     for (unsigned i = 0; i < numStates; ++i)
-      StateOp::create(builder, loc, "s" + std::to_string(i), type,
-                      builder.getStringAttr(kParameter), ElementsAttr(),
-                      DictionaryAttr(), ArrayAttr(), StringAttr(), StringAttr(),
-                      DictionaryAttr());
+      addState(module, "s" + std::to_string(i), type, kParameter, loc);
     SmallVector<Type> arguments(numStates + numInputs, type);
     auto program = func::FuncOp::create(builder, loc, kStepProgram,
                                         builder.getFunctionType(arguments, {}));
@@ -82,9 +80,8 @@ private:
       for (unsigned j = 0; j < results.size(); ++j)
         if (below(2))
           shared.append({i, j});
-    auto op = FusedOp::create(builder, loc, results, operands, StringAttr(),
-                              builder.getI64IntegerAttr(0),
-                              builder.getDenseI64ArrayAttr(shared));
+    auto op = FusedOp::create(builder, loc, results, operands);
+    op.setSharedBuffers(shared);
     OpBuilder::InsertionGuard guard(builder);
     Block *body = builder.createBlock(&op.getBody());
     for (Value operand : operands)
@@ -101,10 +98,9 @@ private:
     SmallVector<int64_t> shared;
     if (below(2))
       shared = {0, 0};
-    auto op = FusedOp::create(builder, loc, TypeRange(type), operand,
-                              builder.getStringAttr(kCollectiveLibrary),
-                              builder.getI64IntegerAttr(0),
-                              builder.getDenseI64ArrayAttr(shared));
+    auto op = FusedOp::create(builder, loc, TypeRange(type), operand);
+    op.setLibrary(kCollectiveLibrary);
+    op.setSharedBuffers(shared);
     OpBuilder::InsertionGuard guard(builder);
     Block *body = builder.createBlock(&op.getBody());
     Value sum = dist::AllReduceOp::create(
@@ -136,6 +132,7 @@ private:
     func::ReturnOp::create(builder, loc, returned);
   }
 
+  ModuleOp module;
   OpBuilder builder;
   std::mt19937 &random;
   RankedTensorType type, flat;

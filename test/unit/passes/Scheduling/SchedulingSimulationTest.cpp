@@ -6,12 +6,16 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Dist/DistDialect.h"
+
+#include "compiler/Driver/TargetServices.h"
+#include "dialects/Sched/TargetAttr.h"
 #include "passes/Allocation/Passes.h"
 #include "passes/Contents/Contents.h"
 #include "passes/Scheduling/TrainProgram.h"
 #include "passes/Target/Target.h"
 #include "test/unit/passes/Scheduling/RandomTrainProgram.h"
 
+#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/Hashing.h"
@@ -116,11 +120,11 @@ private:
   static constexpr int64_t kBlocks = 4; // of a tensor of 64 floats
 
   static int64_t offsetOf(train::StateOp state) {
-    return state->getAttrOfType<IntegerAttr>(sched::kOffsetAttr).getInt() / 64;
+    return int64_t(*state.getOffset()) / 64;
   }
 
   std::vector<Symbol> &regionOf(train::StateOp state) {
-    return regions[state->hasAttr(sched::kOffloadedAttr) ? 2 : 0];
+    return regions[state.getOffloaded() ? 2 : 0];
   }
 
   static void fill(std::vector<Symbol> &region, int64_t offset, Symbol symbol) {
@@ -250,16 +254,14 @@ public:
 
 /// Marks some states and results to lie in the second memory.
 void markSome(ModuleOp module, std::mt19937 &random) {
-  Builder builder(module.getContext());
   for (auto state : module.getOps<train::StateOp>())
     if (random() % 3 == 0)
-      state->setAttr(sched::kOffloadedAttr, builder.getUnitAttr());
+      state.setOffloaded(true);
   for (auto state : module.getOps<train::StateOp>())
-    if (state->hasAttr(sched::kOffloadedAttr))
-      state->setAttr(sched::kHostUpdateAttr, builder.getUnitAttr());
+    state.setHostUpdate(state.getOffloaded());
   module.walk([&](train::FusedOp op) {
-    if (random() % 3 == 0)
-      op->setAttr(kOffloadedResultsAttr, builder.getDenseI64ArrayAttr({0}));
+    if (random() % 3 == 0 && op.getNumResults() > 0)
+      op.setOffloaded({0});
   });
 }
 
@@ -269,7 +271,7 @@ void markSome(ModuleOp module, std::mt19937 &random) {
 // the host take.
 TEST(SchedulingSimulationTest, RandomProgramsKeepTheirMeaning) {
   DialectRegistry registry;
-  registerTargets(registry, {});
+  registerTargets(registry, makeTargetServices());
   MLIRContext context(registry);
   context
       .loadDialect<train::TrainDialect, func::FuncDialect, sched::SchedDialect,
@@ -277,6 +279,17 @@ TEST(SchedulingSimulationTest, RandomProgramsKeepTheirMeaning) {
   PassManager manager(&context);
   addInstructions(manager, PassOptions());
   manager.addPass(createVerifyOffsetsPass());
+  // Whose copies take as long as two or three kernels; none are joined.
+  Attribute gpu = parseAttribute(
+      "#sched.target<device = \"cuda\", machine = #sched.machine<name = \"g\", "
+      "rates = [#sched.rate<work = \"kernel\", type = \"f32\", flops = "
+      "1.0e9>], "
+      "bytes = 1.0e9, copy = 1.0e8, copy_seconds = 1.0e-5, host = 5.0e10, "
+      "launch = 0.0, links = "
+      "[#sched.link<ranks = 4, seconds = 1.0e-6, bytes = 1.0e9>], ways = "
+      "[\"ring\"], axes = [\"dp\"], sizes = [4]>>",
+      &context);
+  ASSERT_TRUE(gpu);
   std::mt19937 random(6);
   unsigned numAsync = 0, numCopies = 0, numOnHost = 0;
   for (int round = 0; round < 400; ++round) {
@@ -284,6 +297,8 @@ TEST(SchedulingSimulationTest, RandomProgramsKeepTheirMeaning) {
     Symbols expected = evaluate(buildRandomProgram(*module, random));
     if (round % 2 == 1)
       markSome(*module, random);
+    if (round % 4 == 3) // where some stay for their next use
+      (*module)->setAttr(sched::kTargetAttr, gpu);
     ASSERT_TRUE(succeeded(manager.run(*module))) << "round " << round;
     auto program = *module->getOps<sched::ProgramOp>().begin();
     Machine machine(*module);

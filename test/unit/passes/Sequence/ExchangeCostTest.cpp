@@ -1,6 +1,8 @@
 // Seconds that attention waits for other ranks' tokens, against formulas.
 #include "passes/Sequence/ExchangeCost.h"
 
+#include "compiler/Driver/TargetServices.h"
+
 #include "dialects/Sched/SchedDialect.h"
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -19,7 +21,7 @@ class ExchangeCostTest : public ::testing::Test {
 protected:
   ExchangeCostTest() {
     DialectRegistry registry;
-    registerTargets(registry, {});
+    registerTargets(registry, makeTargetServices());
     context.appendDialectRegistry(registry);
     context.loadDialect<func::FuncDialect, train::TrainDialect,
                         sched::SchedDialect>();

@@ -1,11 +1,9 @@
 // A target that is made of a described machine: nodes of 4 devices, of which
 // each has quick links inside and a slow one outside.
-#include "passes/Target/DescribedTarget.h"
+#include "passes/Target/Target.h"
 
-#include "passes/Target/Cuda/CudaTarget.h"
+#include "compiler/Driver/TargetServices.h"
 #include "test/unit/passes/Parsed.h"
-
-#include "mlir/AsmParser/AsmParser.h"
 
 using namespace mlir;
 
@@ -20,17 +18,25 @@ protected:
   dist::CollectiveOpInterface parseSum(const std::string &axis,
                                        const std::string &axes,
                                        CollectiveTime time = {},
-                                       const std::string &attributes = "") {
+                                       const std::string &attributes = "",
+                                       const std::string &mesh = "dp=4,tp=2") {
+    TargetServices services;
+    if (time)
+      services.collectiveTime = [=](sched::MachineAttr) { return time; };
     DialectRegistry registry;
-    registerTargets(registry, {{}, std::move(time)});
+    registerTargets(registry, std::move(services));
     own.appendDialectRegistry(registry);
     own.loadDialect<func::FuncDialect, train::TrainDialect, dist::DistDialect,
                     sched::SchedDialect>();
     program = parseSourceString<ModuleOp>(
-        R"(module attributes {dist.mesh = #dist.mesh<dp=4,tp=2>,
+        R"(module attributes {dist.mesh = #dist.mesh<)" + mesh + R"(>,
             sched.target = #sched.target<device = "cuda",
-              machine = #sched.machine<name = "nodes", flops = 2.0e13,
-                bytes = 1.0e12, copy = 1.0e10, launch = 1.0e-6,
+              machine = #sched.machine<name = "nodes", rates = [
+                  #sched.rate<work = "kernel", type = "f32", flops = 1.0e12>,
+                  #sched.rate<work = "matmul", type = "f32", flops = 2.0e13>,
+                  #sched.rate<work = "matmul", type = "bf16", flops = 2.0e14>],
+                bytes = 1.0e12, copy = 1.0e10, copy_seconds = 1.0e-5,
+                host = 5.0e10, launch = 1.0e-6,
                 links = [#sched.link<ranks = 4, seconds = 1.0e-6, bytes = 1.0e11>,
                          #sched.link<ranks = 64, seconds = 1.0e-5, bytes = 1.0e9>],
                 ways = ["ring"])" +
@@ -58,13 +64,30 @@ constexpr char kDpInside[] = R"(, axes = ["tp", "dp"], sizes = [2, 4])";
 
 TEST_F(DescribedTargetTest, RatesAreTheMachines) {
   const Target &target = getTarget(parseSum("tp", kTpInside));
-  EXPECT_EQ(target.rates().flops, 2e13);
+  EXPECT_EQ(target.rates().flopsOf({"matmul", "f32"}), 2e13);
+  EXPECT_EQ(target.rates().flopsOf({"matmul", "bf16"}), 2e14);
   EXPECT_EQ(target.rates().bytes, 1e12);
   EXPECT_EQ(target.rates().copy.bytes, 1e10);
   EXPECT_EQ(target.rates().launchSeconds, 1e-6);
   // Its devices are what they are.
   EXPECT_TRUE(target.runsThreadBlocks());
   EXPECT_TRUE(target.has("cublaslt.epilogue"));
+}
+
+TEST_F(DescribedTargetTest, WhatAMachineDoesNotListIsAsFastAsTheNearest) {
+  const MachineRates &rates = getTarget(parseSum("tp", kTpInside)).rates();
+  EXPECT_EQ(rates.flopsOf({"matmul", "f16"}), 2e13);    // as float32
+  EXPECT_EQ(rates.flopsOf({"attention", "f32"}), 1e12); // as generated code
+}
+
+TEST_F(DescribedTargetTest, ACutHasTheLinkBetweenItsRoles) {
+  // Roles of 2 ranks on nodes of 4: two roles to a node.
+  const Target &target = getTarget(parseSum(
+      "dp", R"(, axes = ["pp", "dp"], sizes = [4, 2])", {}, "", "pp=4,dp=2"));
+  EXPECT_EQ(target.linkOf({"pp"}).bytes, 1e9);
+  EXPECT_EQ(target.linkBetween("pp", 0, 1).bytes, 1e11);
+  EXPECT_EQ(target.linkBetween("pp", 1, 2).bytes, 1e9);
+  EXPECT_EQ(target.linkBetween("pp", 3, 2).bytes, 1e11); // back again
 }
 
 TEST_F(DescribedTargetTest, AnAxisHasTheLinkThatJoinsItsRanks) {
@@ -86,10 +109,9 @@ TEST_F(DescribedTargetTest, AxesLieAsTheMachineHasThem) {
 
 TEST_F(DescribedTargetTest, CollectivesAreTimedByGroup) {
   SmallVector<int64_t> asked;
-  auto time = [&](sched::MachineAttr machine, Operation *,
-                  ArrayRef<int64_t> devices) {
+  auto time = [&](Operation *, ArrayRef<int64_t> devices) {
     asked.assign(devices.begin(), devices.end());
-    return machine.getName() == "nodes" ? 0.5 : 0;
+    return 0.5;
   };
   dist::CollectiveOpInterface sum = parseSum("dp", kTpInside, time);
   EXPECT_EQ(getTarget(sum).collectiveSeconds(sum), 0.5);
@@ -98,8 +120,8 @@ TEST_F(DescribedTargetTest, CollectivesAreTimedByGroup) {
 
 TEST_F(DescribedTargetTest, TheGroupFurthestApartCounts) {
   // Three along dp: devices 0 to 2 lie on one node, 3 to 5 on two.
-  dist::CollectiveOpInterface sum =
-      parseSum("dp", R"(, axes = ["pp", "dp"], sizes = [2, 3])");
+  dist::CollectiveOpInterface sum = parseSum(
+      "dp", R"(, axes = ["pp", "dp"], sizes = [2, 3])", {}, "", "pp=2,dp=3");
   EXPECT_EQ(getTarget(sum).linkOf({"dp"}).bytes, 1e9);
   EXPECT_DOUBLE_EQ(getTarget(sum).collectiveSeconds(sum), 1e-5 + 8000 / 1e9);
 }
@@ -124,13 +146,19 @@ TEST_F(DescribedTargetTest, WithoutTimesACollectiveIsOneMessage) {
   EXPECT_DOUBLE_EQ(getTarget(sum).collectiveSeconds(sum), 1e-5 + 8000 / 1e9);
 }
 
-/// A device that is not described has one kind of link.
-TEST_F(DescribedTargetTest, DevicesHaveRatesOfTheirOwn) {
-  ASSERT_TRUE(
-      parse("%x: tensor<4xf32>", "tensor<4xf32>", "return %x : tensor<4xf32>"));
+/// Without a described machine, the file of the device's usual one counts.
+TEST(UsualTargetTest, DevicesHaveTheRatesOfTheirUsualMachine) {
+  DialectRegistry registry;
+  registerTargets(registry, makeTargetServices());
+  MLIRContext context(registry);
+  context.loadDialect<sched::SchedDialect>();
+  OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
   const Target &target = getTarget(*module);
   EXPECT_EQ(target.device().name, "cpu");
   EXPECT_EQ(target.linkOf({"dp"}).bytes, target.links().front().rates.bytes);
+  for (const char *work : {"kernel", "matmul", "attention_backward"})
+    EXPECT_EQ(target.rates().flopsOf({work, "bf16"}), 2e11);
+  EXPECT_EQ(target.rates().copy.seconds, 2e-5);
 }
 
 } // namespace

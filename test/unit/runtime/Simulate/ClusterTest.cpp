@@ -82,8 +82,26 @@ TEST(Cluster, ProductsAreMeasuredWithTheirForms) {
   EXPECT_FALSE(rows[0].transposesA || rows[0].transposesB);
   EXPECT_EQ(rows[1].batch, 4);
   EXPECT_TRUE(rows[1].transposesA && rows[1].transposesB);
-  EXPECT_NEAR(*cluster->device.measured.find("kernel", "train.add", 20, 161), 1,
-              1e-9);
+  EXPECT_NEAR(*cluster->device.measured.find({"kernel", "train.add", 20, 161}),
+              1, 1e-9);
+}
+
+TEST(Cluster, FormsAreSizes) {
+  const std::string row = R"("seconds": 0.5)";
+  EXPECT_EQ(complainOfMeasured(row, row + R"(, "form": [4, 0])"),
+            "c.json: device.measured.form: expected a list of integers from 1 "
+            "on");
+}
+
+TEST(Cluster, CollectivesAreMeasured) {
+  const std::string host = R"("host":)";
+  auto with = [&](const std::string &kind) {
+    return R"("collectives": {"measured": [{"kind": ")" + kind +
+           R"(", "ranks": 2, "bytes": 1024, "seconds": 1e-5}]}, )" + host;
+  };
+  EXPECT_EQ(complainOfMeasured(host, with("gossip")),
+            "c.json: collectives.measured.kind: expected all_reduce, "
+            "all_gather or reduce_scatter");
 }
 
 TEST(Cluster, RanksShareTheHost) {

@@ -51,6 +51,27 @@ TEST(CollectiveTimes, ClosedFormsOnOneLevel) {
   }
 }
 
+TEST(CollectiveTimes, WhatWasTimedTakesThePlaceOfTheForm) {
+  Cluster one = cluster({{"host", 8, kRate, kLatency}});
+  one.measuredCollectives = {{plan::ALL_REDUCE, 2, 1 << 20, 5e-3},
+                             {plan::ALL_REDUCE, 2, 1 << 10, 1e-3}};
+  auto cost = [&](plan::CollectiveKind kind, int count, double bytes) {
+    return costOnCluster(one, kind, plan::AUTO, placeOf(one, ranks(count)),
+                         bytes);
+  };
+  const TransferCost known = cost(plan::ALL_REDUCE, 2, 1 << 20);
+  EXPECT_NEAR(known.seconds(one), 5e-3, 1e-12);
+  EXPECT_NEAR(known.latencySeconds, 1e-3, 1e-12);
+  EXPECT_EQ(known.bytes[0], 1 << 20); // as without
+  EXPECT_NEAR(cost(plan::ALL_REDUCE, 2, 512).seconds(one), 1e-3, 1e-12);
+  EXPECT_NEAR(cost(plan::ALL_REDUCE, 2, (1 << 10) + 1023 * 512).seconds(one),
+              3e-3, 1e-12);
+  EXPECT_NEAR(cost(plan::ALL_REDUCE, 2, 1 << 21).seconds(one), 10e-3, 1e-12);
+  // Neither as many ranks nor this kind were timed.
+  EXPECT_EQ(cost(plan::ALL_REDUCE, 4, kBytes).slowness, 1);
+  EXPECT_EQ(cost(plan::ALL_GATHER, 2, kBytes).slowness, 1);
+}
+
 /// Eight devices a block, of 100 bytes/s inside and 10 outside.
 Cluster twoLevels(CollectiveWay way) {
   Cluster both = cluster({{"node", 8, 100, 1}, {"net", 4096, 10, 10}});

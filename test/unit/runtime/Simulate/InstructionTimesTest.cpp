@@ -22,6 +22,29 @@ plan::Program makeProduct(int64_t m, int64_t n, int64_t k, int64_t batch) {
   return program;
 }
 
+/// Attention of so many samples with one head each.
+plan::Program makeAttention(int64_t batch, int64_t length, int64_t width) {
+  plan::Program program;
+  auto add = [&] {
+    return test::addBuffer(program, plan::TRANSIENT, 0, plan::F32,
+                           {batch, length, 1, width});
+  };
+  const uint32_t q = add(), k = add(), v = add(), result = add();
+  test::addCall(program, "attention", {q, k, v}, {result}, {});
+  program.mutable_instructions(0)->set_flops(
+      double(batch * length * width)); // to count with
+  program.mutable_instructions(0)->set_bytes(
+      double(4 * batch * length * width));
+  return program;
+}
+
+MeasuredInstruction describeTimed(const plan::Program &program,
+                                  double seconds) {
+  MeasuredInstruction row = describe(program, program.instructions(0));
+  row.seconds = seconds;
+  return row;
+}
+
 TEST(InstructionTimes, ProductsAreKnownByTheirForm) {
   const plan::Program program = makeProduct(2, 4, 8, 3);
   const kernels::CallWork work = workOf(program, program.instructions(0));
@@ -61,12 +84,37 @@ TEST(InstructionTimes, MeasuredKernelsTakeThePlaceOfTheirRoofline) {
   EXPECT_NEAR(secondsOf(device, false, program, *kernel), 1 + 16, 1e-9);
   device.measured.add({"kernel", "train.gelu", 16, 8, 5});
   EXPECT_NEAR(secondsOf(device, false, program, *kernel), 1 + 5, 1e-9);
-  // No convolution was measured.
-  program.add_buffers()->mutable_type()->set_dtype(plan::F32);
-  plan::LibraryCall *convolution = kernel->mutable_library();
-  convolution->set_op("conv");
-  convolution->add_inputs(0);
-  EXPECT_NEAR(secondsOf(device, false, program, *kernel), 1 + 16, 1e-9);
+  // No attention was measured.
+  const plan::Program attention = makeAttention(2, 4, 8);
+  EXPECT_NEAR(secondsOf(device, false, attention, attention.instructions(0)),
+              1 + 2 * 4 * 8, 1e-9);
+}
+
+TEST(InstructionTimes, CallsOfTheSameFormTakeAsLongForEachPart) {
+  SimulatedDevice device = test::idealCluster().device;
+  // Many short ones, and a few long ones with as much work.
+  device.measured.add(describeTimed(makeAttention(64, 4, 8), 3));
+  device.measured.add(describeTimed(makeAttention(2, 128, 8), 0.1));
+  const plan::Program asked = makeAttention(32, 4, 8);
+  EXPECT_EQ(describe(asked, asked.instructions(0)).form,
+            (std::vector<int64_t>{4, 4, 8, 1}));
+  EXPECT_NEAR(secondsOf(device, false, asked, asked.instructions(0)), 1.5, 0.1);
+}
+
+TEST(InstructionTimes, KernelsAreKnownByTheirRows) {
+  plan::Program program;
+  const uint32_t scale =
+      test::addBuffer(program, plan::TRANSIENT, 0, plan::F32, {6});
+  const uint32_t rows =
+      test::addBuffer(program, plan::TRANSIENT, 0, plan::F32, {20, 6});
+  const uint32_t loss =
+      test::addBuffer(program, plan::TRANSIENT, 0, plan::F32, {});
+  plan::Instruction *kernel = program.add_instructions();
+  kernel->mutable_kernel()->add_buffers(loss);
+  EXPECT_EQ(describe(program, *kernel).form, std::vector<int64_t>{1});
+  kernel->mutable_kernel()->add_buffers(scale);
+  kernel->mutable_kernel()->add_buffers(rows);
+  EXPECT_EQ(describe(program, *kernel).form, std::vector<int64_t>{6});
 }
 
 } // namespace

@@ -16,17 +16,17 @@ MeasuredTimes makeTimes() {
 
 TEST(MeasuredTimes, AnInstructionThatWasTimedTakesWhatItTook) {
   const MeasuredTimes times = makeTimes();
-  EXPECT_NEAR(*times.find("kernel", "train.add", 1 << 20, 12 << 20), 4e-3,
+  EXPECT_NEAR(*times.find({"kernel", "train.add", 1 << 20, 12 << 20}), 4e-3,
               1e-5);
-  EXPECT_NEAR(*times.find("copy", "copy", 0, 1 << 20), 1e-4, 1e-9);
+  EXPECT_NEAR(*times.find({"copy", "copy", 0, 1 << 20}), 1e-4, 1e-9);
 }
 
 TEST(MeasuredTimes, TimeGrowsWithTheSize) {
   const MeasuredTimes times = makeTimes();
-  EXPECT_NEAR(*times.find("copy", "copy", 0, 8 << 20), 8e-4, 1e-6);
+  EXPECT_NEAR(*times.find({"copy", "copy", 0, 8 << 20}), 8e-4, 1e-6);
   // Nearer to the large one, whose bytes take longer than those of the small
   // one, which come out of caches.
-  const double twice = *times.find("kernel", "train.add", 2 << 20, 24 << 20);
+  const double twice = *times.find({"kernel", "train.add", 2 << 20, 24 << 20});
   EXPECT_GT(twice, 7.5e-3);
   EXPECT_LT(twice, 8e-3);
 }
@@ -34,17 +34,17 @@ TEST(MeasuredTimes, TimeGrowsWithTheSize) {
 TEST(MeasuredTimes, OfOtherOperatorsTheLikestCount) {
   const MeasuredTimes times = makeTimes();
   const double known =
-      *times.find("kernel", "train.exp+add", 8 << 10, 12 << 10);
+      *times.find({"kernel", "train.exp+add", 8 << 10, 12 << 10});
   EXPECT_NEAR(known, 9e-6, 1e-9);
   // It shares both operators with the one and one with the others.
   const double near =
-      *times.find("kernel", "train.exp+add+mul", 8 << 10, 12 << 10);
+      *times.find({"kernel", "train.exp+add+mul", 8 << 10, 12 << 10});
   EXPECT_GT(near, 5e-6);
   EXPECT_LT(near, 1.2e-5);
 }
 
 TEST(MeasuredTimes, AKindThatWasNotTimedIsNotGuessed) {
-  EXPECT_FALSE(makeTimes().find("pooling", "train.pool", 1, 1).has_value());
+  EXPECT_FALSE(makeTimes().find({"pooling", "train.pool", 1, 1}).has_value());
   EXPECT_TRUE(MeasuredTimes().empty());
 }
 

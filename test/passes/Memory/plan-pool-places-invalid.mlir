@@ -1,0 +1,7 @@
+// RUN: not zc-opt %s --zc-plan-pool-places=encodings=half 2>&1 | FileCheck %s --check-prefix=NAME
+// RUN: not zc-opt %s --zc-plan-pool-places=encodings=fp8,fp16,bf16 2>&1 | FileCheck %s --check-prefix=BOTH
+
+// NAME: error: expected a list, separated by commas, of none, bits, sparse[=DENSITY], fp8, bf16, fp16, found 'half'
+// BOTH: error: expected one of bf16 and fp16, found 'fp8,fp16,bf16'
+
+module {}
