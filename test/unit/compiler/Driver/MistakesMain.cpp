@@ -104,7 +104,7 @@ private:
   std::vector<std::string> divisions;
 };
 
-/// What the command line says.
+/// The command line.
 struct Asked {
   CompileArguments compilation;
   std::string write;
