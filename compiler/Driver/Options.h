@@ -9,6 +9,10 @@
 #include <string>
 #include <vector>
 
+namespace mlir {
+class ModuleOp;
+} // namespace mlir
+
 namespace zc {
 
 /// After which phase to stop, in their order.
@@ -147,6 +151,9 @@ struct CompileOptions {
   /// How much of a divided program is proven before its artifact is written:
   /// on, deep or off.
   std::string verify = "on";
+  /// Given what ranks divide, in a proof, too: tests seed mistakes into it. No
+  /// option of the command line sets it.
+  std::function<void(mlir::ModuleOp)> changesDivided;
 
   Emit emit = Emit::Artifact;
   std::string dumpIr;

@@ -239,6 +239,8 @@ LogicalResult Phases::divide() {
   FailureOr<int64_t> residuals = countResiduals(*module, options);
   if (succeeded(residuals) && *residuals == 0)
     sequenceParallel = "off";
+  if (succeeded(residuals) && options.changesDivided)
+    options.changesDivided(*module);
   return residuals;
 }
 

@@ -52,8 +52,11 @@ public:
         begin += block;
       }
     }
-    for (StringAttr axis : sharding.getUnreduced())
-      isFirst &= coordinates[mesh.findAxis(axis)] == 0;
+    for (StringAttr axis : sharding.getUnreduced()) {
+      const int index = mesh.findAxis(axis);
+      isFirst &= coordinates[index] == 0;
+      share *= shareOfTerm(coordinates[index], mesh.getSizes()[index]);
+    }
   }
 
   /// Calls `visit` with each element's index in the part and in the whole; -1
@@ -78,9 +81,19 @@ public:
   SmallVector<SmallVector<int64_t>> places;
   /// Whether no other rank holds the same place's first term.
   bool isFirst = true;
+  double share = 1; // of a sum, that is this rank's term
 };
 
 } // namespace
+
+double shareOfTerm(int64_t rank, int64_t ranks) {
+  if (ranks == 1)
+    return 1;
+  const double lastTwo = std::ldexp(1, int(2 - ranks));
+  return rank < ranks - 2    ? std::ldexp(1, int(-1 - rank))
+         : rank == ranks - 2 ? lastTwo * 3 / 4
+                             : lastTwo / 4;
+}
 
 Tensor takePart(const Tensor &whole, Division division, dist::MeshAttr mesh,
                 int64_t rank) {
@@ -90,13 +103,13 @@ Tensor takePart(const Tensor &whole, Division division, dist::MeshAttr mesh,
   size_t count = ShapedType::getNumElements(place.part);
   part.floats.assign(whole.isFloat() ? count : 0, 0);
   part.integers.assign(whole.isFloat() ? 0 : count, 0);
-  if (!place.isFirst)
+  if (!place.isFirst && !whole.isFloat())
     return part;
   place.forEach([&](int64_t mine, int64_t theirs) {
     if (theirs < 0)
       return;
     if (whole.isFloat())
-      part.floats[mine] = whole.floats[theirs];
+      part.floats[mine] = place.share * whole.floats[theirs];
     else
       part.integers[mine] = whole.integers[theirs];
   });

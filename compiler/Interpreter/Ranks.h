@@ -35,8 +35,15 @@ inline constexpr llvm::StringLiteral kOtherInUnit = " roles hold other values";
 /// Whether two tensors hold the same elements; two NaN are the same.
 bool areAlike(const Tensor &a, const Tensor &b);
 
-/// A rank's part of a whole tensor. If it is unreduced, the first rank along
-/// each axis holds all, the others zeros.
+/// How much of a sum is the term of a rank of an axis: 3/4 and 1/4 of two, 1/2,
+/// 3/8 and 1/8 of three, 1/2, 1/4, 3/16 and 1/16 of four. They add up to 1, are
+/// powers of two or three times one, and no two are equal, so that what is not
+/// linear in a sum shows in the terms.
+double shareOfTerm(int64_t rank, int64_t ranks);
+
+/// A rank's part of a whole tensor. If it is unreduced, a rank has its share of
+/// the sum (shareOfTerm, of all axes together); of integers, the first rank
+/// along each axis holds all, the others zeros.
 Tensor takePart(const Tensor &whole, Division division, dist::MeshAttr mesh,
                 int64_t rank);
 

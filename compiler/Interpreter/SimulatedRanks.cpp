@@ -1,6 +1,7 @@
 //===- SimulatedRanks.cpp - compressed steps on one rank ------------------===//
 #include "compiler/Interpreter/SimulatedRanks.h"
 
+#include "compiler/Interpreter/Ranks.h"
 #include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/StateLookup.h"
 #include "dialects/Train/TrainDialect.h"
@@ -131,27 +132,41 @@ void orderByRanks(func::FuncOp program) {
   }
 }
 
-/// Row 0 is the sum.
-void replaceTerms(dist::TermsOp op) {
+/// The shares of all ranks along the axes, the first of which is the slowest.
+SmallVector<float> sharesOfRanks(dist::MeshAttr mesh, ArrayAttr axes) {
+  SmallVector<float> shares = {1};
+  for (auto axis : axes.getAsRange<StringAttr>()) {
+    const int64_t ranks = mesh.getSizes()[mesh.findAxis(axis)];
+    SmallVector<float> product;
+    for (float share : shares)
+      for (int64_t rank = 0; rank < ranks; ++rank)
+        product.push_back(share * float(shareOfTerm(rank, ranks)));
+    shares = std::move(product);
+  }
+  return shares;
+}
+
+/// Each row is its rank's share of the sum.
+void replaceTerms(dist::TermsOp op, dist::MeshAttr mesh) {
   OpBuilder builder(op);
   const Location loc = op.getLoc();
   auto type = cast<RankedTensorType>(op.getResult().getType());
-  SmallVector<int64_t> shape(type.getShape());
-  const int64_t ranks = shape.front();
-  shape.front() = 1;
-  Value rows =
-      train::ReshapeOp::create(builder, loc, type.clone(shape), op.getInput());
-  if (ranks > 1) {
-    shape.front() = ranks - 1;
-    const auto others = type.clone(shape);
-    Value zeros = train::ConstantOp::create(
+  SmallVector<int64_t> row(type.getShape());
+  row.front() = 1;
+  Value sum =
+      train::ReshapeOp::create(builder, loc, type.clone(row), op.getInput());
+  SmallVector<Value> rows;
+  for (float share : sharesOfRanks(mesh, op.getAxes())) {
+    Value factor = train::ConstantOp::create(
         builder, loc,
-        DenseElementsAttr::get(others,
-                               builder.getZeroAttr(type.getElementType())));
-    rows = train::ConcatOp::create(builder, loc, type, ValueRange{rows, zeros},
-                                   /*dim=*/0);
+        DenseElementsAttr::get(
+            type.clone(row),
+            builder.getFloatAttr(type.getElementType(), share)));
+    rows.push_back(
+        train::MulOp::create(builder, loc, sum.getType(), sum, factor));
   }
-  op.getResult().replaceAllUsesWith(rows);
+  op.getResult().replaceAllUsesWith(
+      train::ConcatOp::create(builder, loc, type, rows, /*dim=*/0));
   op.erase();
 }
 
@@ -161,14 +176,15 @@ void simulateRanks(ModuleOp module) {
   if (auto program =
           module.lookupSymbol<func::FuncOp>(train::kCompressedProgram))
     orderByRanks(program);
+  const dist::MeshAttr mesh = dist::getMesh(module);
   module->removeAttr(dist::kMeshAttr);
-  module.walk([](Operation *op) {
+  module.walk([&](Operation *op) {
     op->removeAttr(dist::kShardingAttr);
     if (auto reshard = dyn_cast<dist::ReshardOp>(op)) {
       reshard.getResult().replaceAllUsesWith(reshard.getInput());
       reshard.erase();
     } else if (auto terms = dyn_cast<dist::TermsOp>(op)) {
-      replaceTerms(terms);
+      replaceTerms(terms, mesh);
     }
   });
 }

@@ -10,8 +10,8 @@ namespace zc::interpreter {
 /// --zc-build-compressed-step leaves it, whose tensors have the ranks along a
 /// dim ([ranks, shares, N]) and say how they are divided: nothing is divided,
 /// an exchange between ranks is no more than its value, and the rows of a sum's
-/// terms are the whole sum and then zeros, which is how several ranks of the
-/// interpreter are given a sum.
+/// terms are the shares that several ranks of the interpreter are given of it
+/// (shareOfTerm).
 void simulateRanks(mlir::ModuleOp module);
 
 } // namespace zc::interpreter
