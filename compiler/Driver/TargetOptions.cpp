@@ -108,7 +108,7 @@ static bool hasWideVectors(const std::string &name) {
          llvm::is_contained(arch.extensions, CpuTarget::kWideVectors.str());
 }
 
-/// Of the described machine that decides.
+/// Asks for the described machine, whose rates and links decide.
 static void setMachine(const CompileOptions &options,
                        AnnotateTargetPassOptions &target) {
   target.cluster = options.cluster;
