@@ -131,6 +131,15 @@ static int searchCommand(const CLI::App &command, Arguments &arguments,
     throw CLI::ValidationError("--ranks", "cluster '" + cluster.name +
                                               "' has room for " +
                                               std::to_string(cluster.size()));
+  // Such a cluster is described without end, as `ideal` and `usual-cpu` are.
+  constexpr int64_t kMostByDefault = 65536;
+  if (command.count("--ranks") == 0 && command.count("--mesh") == 0 &&
+      cluster.size() > kMostByDefault)
+    throw CLI::ValidationError(
+        "--ranks", "say how many of the " + std::to_string(cluster.size()) +
+                       " ranks of cluster '" + cluster.name +
+                       "' to search for; only a cluster of at most " +
+                       std::to_string(kMostByDefault) + " is taken whole");
   Result<SearchReport> report =
       searchLayouts(command, options, cluster, arguments.search);
   if (!report.ok())

@@ -108,15 +108,22 @@ static bool hasWideVectors(const std::string &name) {
          llvm::is_contained(arch.extensions, CpuTarget::kWideVectors.str());
 }
 
+/// Asks for the described machine, whose rates and links decide.
+static void setMachine(const CompileOptions &options,
+                       AnnotateTargetPassOptions &target) {
+  target.cluster = options.cluster;
+  target.allowsTf32 = options.matmulPrecision == "tf32";
+  for (const MeshAxis &axis : getProgramAxes(options))
+    target.axes.push_back(axis.name + "=" + std::to_string(axis.size));
+}
+
 AnnotateTargetPassOptions zc::getTargetOptions(const CompileOptions &options) {
   AnnotateTargetPassOptions target;
   target.device = options.target;
   target.threads = getPlannedThreads(options);
   target.libraries = options.libraries;
-  target.cluster = options.cluster;
-  target.allowsTf32 = options.matmulPrecision == "tf32";
-  for (const MeshAxis &axis : getProgramAxes(options))
-    target.axes.push_back(axis.name + "=" + std::to_string(axis.size));
+  if (!options.cluster.empty())
+    setMachine(options, target);
   if (getDeviceKind(options.target).isHost &&
       llvm::all_of(options.cpuArchs, hasWideVectors))
     target.features.push_back(CpuTarget::kWideVectors.str());

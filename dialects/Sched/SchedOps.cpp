@@ -64,7 +64,7 @@ LogicalResult KernelOp::verify() {
 // sched.program
 //===----------------------------------------------------------------------===//
 
-/// view C3
+/// A view of a part can only be read (view C2).
 static LogicalResult verifyWrites(Operation &op) {
   auto instruction = dyn_cast<InstructionOpInterface>(op);
   if (!instruction)
@@ -89,11 +89,12 @@ LogicalResult ProgramOp::verify() {
       if (!inputs.insert(input.getName()).second)
         return input.emitOpError() << "'" << input.getName() << "' comes twice";
     } else if (auto output = dyn_cast<OutputOp>(op)) {
-      // A metric may be named like an output of the model.
+      // A metric may be named like an output of the model. An output's kind is
+      // not verified yet, so that it may be any string here.
       if (!outputs
-               .insert((stringifyOutputKind(output.getKind()) + " " +
-                        output.getName())
-                           .str())
+               .insert(
+                   (output.getKindAttr().getValue() + " " + output.getName())
+                       .str())
                .second)
         return output.emitOpError()
                << "'" << output.getName() << "' comes twice";

@@ -5,6 +5,7 @@
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <array>
+#include <set>
 
 using namespace mlir;
 
@@ -39,12 +40,17 @@ LogicalResult LinkAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 /// The names of cluster files (runtime/Simulate/Cluster.h); a test compares.
 static constexpr std::array<StringLiteral, 5> kTypes = {"f32", "f64", "f16",
                                                         "bf16", "f8"};
+static constexpr std::array<StringLiteral, 5> kWorks = {
+    kKernelWork, "matmul", "attention", "attention_backward", "convolution"};
 static constexpr std::array<StringLiteral, 5> kWays = {
     "ring", "tree", "doubling", "rabenseifner", "hierarchical"};
 
 LogicalResult RateAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                StringRef work, StringRef type,
                                FloatAttr flops) {
+  if (!llvm::is_contained(kWorks, work))
+    return emitError() << "expected a rate of work " << llvm::join(kWorks, ", ")
+                       << ", found '" << work << "'";
   if (!llvm::is_contained(kTypes, type))
     return emitError() << "expected a rate of type " << llvm::join(kTypes, ", ")
                        << ", found '" << type << "'";
@@ -58,9 +64,12 @@ static LogicalResult verifyRates(function_ref<InFlightDiagnostic()> emitError,
                                  ArrayAttr rates) {
   if (!llvm::all_of(rates, llvm::IsaPred<RateAttr>))
     return emitError() << "expected a list of #sched.rate, found " << rates;
-  if (llvm::none_of(rates.getAsRange<RateAttr>(), [](RateAttr each) {
-        return each.getWork() == kKernelWork && each.getType() == "f32";
-      }))
+  std::set<std::pair<StringRef, StringRef>> found;
+  for (auto each : rates.getAsRange<RateAttr>())
+    if (!found.insert({each.getWork(), each.getType()}).second)
+      return emitError() << "expected one rate of '" << each.getWork()
+                         << "' of " << each.getType() << ", found more";
+  if (!found.count({kKernelWork, "f32"}))
     return emitError() << "expected a rate of \"" << kKernelWork
                        << "\" of f32 among " << rates;
   return success();

@@ -28,6 +28,7 @@ static const Marks &getMarks() {
       // on modules
       {"train.chunks", kIntegerMark},
       {"train.in_flight", kIntegerMark},
+      {"train.keep_whole", kUnitMark},
       {"train.layer_roles", kIntegersMark},
       {"train.metric_types", kDictionaryMark},
       {"train.no_flush", kUnitMark},
@@ -39,6 +40,7 @@ static const Marks &getMarks() {
       {"train.stage_replicas", kIntegersMark},
       {"train.stage_seconds", markOf<DenseF64ArrayAttr>("an array<f64>")},
       {"train.divided_residuals", kIntegerMark},
+      {"train.token_parts", kIntegerMark},
       {"train.turn", kIntegerMark},
       {"train.turns", kIntegerMark},
       {"train.versions", kIntegerMark},
@@ -50,7 +52,6 @@ static const Marks &getMarks() {
       {"train.gradients", kIntegersMark},
       {"train.in_loops", kUnitMark},
       {"train.in_place", kUnitMark},
-      {"train.keep_whole", kUnitMark},
       {"train.kept_gradients", kIntegersMark},
       {"train.late", kUnitMark},
       {"train.number", kIntegerMark},
@@ -65,7 +66,6 @@ static const Marks &getMarks() {
       {"train.stage", kIntegerMark},
       {"train.staging", kUnitMark},
       {"train.stays_term", kUnitMark},
-      {"train.token_parts", kIntegerMark},
       {"train.tokens", kStringMark},
       {"train.winograd", kUnitMark}};
   return kMarks;

@@ -88,12 +88,16 @@ static StateBytes placeStates(ModuleOp module) {
 }
 
 /// Places what micro-batches keep in the slots of its ring.
-static void placeFlights(ModuleOp module) {
+static LogicalResult placeFlights(ModuleOp module) {
   Builder builder(module.getContext());
   llvm::MapVector<StringAttr, int64_t> ends;
   for (train::StateOp state : module.getOps<train::StateOp>()) {
     if (state.getKind() != train::kFlight)
       continue;
+    if (!state.getRing())
+      return state.emitOpError(
+          "is of kind flight, and lies in no ring; expected "
+          "ring = \"...\", which cutting into roles sets");
     int64_t &end = ends[state.getRingAttr()];
     state.setOffset(end);
     end += alignUp(getByteSize(state.getTensorType()));
@@ -103,6 +107,7 @@ static void placeFlights(ModuleOp module) {
     rings.emplace_back(name, builder.getI64IntegerAttr(bytes));
   if (!rings.empty())
     module->setAttr(kRingsAttr, builder.getDictionaryAttr(rings));
+  return success();
 }
 
 static void setOffset(Operation *root, int64_t offset) {
@@ -146,7 +151,8 @@ struct AssignOffsetsPass : impl::AssignOffsetsPassBase<AssignOffsetsPass> {
   void runOnOperation() override {
     StateBytes states = placeStates(getOperation());
     persistentBytes = states.persistent;
-    placeFlights(getOperation());
+    if (failed(placeFlights(getOperation())))
+      return signalPassFailure();
     int64_t largest = 0, offloaded = states.offloaded;
     for (ProgramOp program : getOperation().getOps<ProgramOp>()) {
       Packing packing = placeBuffers(program, states.offloaded, offloaded);

@@ -98,6 +98,16 @@ static Attribute getVersioned(train::StateOp state) {
   return of ? of.getOffsetAttr() : IntegerAttr();
 }
 
+/// Whether a state's unit and what it is a version of are states.
+static LogicalResult verifyReferences(train::StateOp state,
+                                      const SymbolTable &symbols) {
+  for (FlatSymbolRefAttr symbol :
+       {state.getUnitAttr(), state.getVersionOfAttr()})
+    if (symbol && !symbols.lookup<train::StateOp>(symbol.getAttr()))
+      return state.emitOpError("refers to ") << symbol << ", which is no state";
+  return success();
+}
+
 static LogicalResult verifyStates(ModuleOp module) {
   auto size = module->getAttrOfType<IntegerAttr>(kPersistentBytesAttr);
   if (!size)
@@ -106,10 +116,15 @@ static LogicalResult verifyStates(ModuleOp module) {
   LiveSet persistent, offloaded;
   std::map<StringRef, LiveSet> rings;
   std::map<int64_t, LiveSet> units; // of stages that take turns
+  const SymbolTable symbols(module);
   for (train::StateOp state : module.getOps<train::StateOp>()) {
+    if (failed(verifyReferences(state, symbols)))
+      return failure();
     const std::optional<int64_t> offset = state.getOffset();
     int64_t bytes = getByteSize(state.getTensorType());
     if (state.getKind() == train::kFlight) {
+      if (!state.getRing())
+        return state.emitOpError("is of kind flight, and lies in no ring");
       StringRef ring = *state.getRing();
       if (failed(
               checkPlace(state, offset, bytes, getSlotBytes(module, ring))) ||

@@ -119,7 +119,7 @@ private:
     Location loc =
         builder.getFusedLoc({found.sums.getLoc(), found.nest.getLoc()});
     auto region = FusedOp::create(builder, loc, types, nest.getInputs());
-    region.setSharedBuffers(nest.getSharedBuffers());
+    region.getProperties() = nest.getProperties();
     region->setDiscardableAttrs(nest->getDiscardableAttrDictionary());
     IRMapping mapping;
     nest.getBody().cloneInto(&region.getBody(), mapping);

@@ -145,22 +145,23 @@ private:
   }
 
   void replace(FusedOp region) {
-    SmallVector<int64_t> gradients;
+    SmallVector<int64_t> gradients, kept;
     for (auto [index, result] : llvm::enumerate(results)) {
       if (isGradient(result))
         gradients.push_back(index);
+      if (isListed(result, kKeptGradientsAttr))
+        kept.push_back(index);
       result.replaceUsesWithIf(region.getResult(index), [&](OpOperand &use) {
         return isOutside(use.getOwner());
       });
     }
-    for (StringRef name : {kKeptGradientsAttr, kStagingAttr, kLateAttr,
-                           kOfOtherRanksAttr, kRunningSumAttr})
+    for (StringRef name :
+         {kStagingAttr, kLateAttr, kOfOtherRanksAttr, kRunningSumAttr})
       for (Operation *op : group.ops)
         if (Attribute mark = op->getAttr(name))
           region->setAttr(name, mark);
-    if (!gradients.empty())
-      region->setAttr(kGradientsAttr,
-                      DenseI64ArrayAttr::get(region.getContext(), gradients));
+    setListed(region, kGradientsAttr, gradients);
+    setListed(region, kKeptGradientsAttr, kept);
     for (Operation *op : llvm::reverse(group.ops)) {
       // Readers in the region have widened it there.
       for (Operation *user : llvm::make_early_inc_range(op->getUsers()))
@@ -169,16 +170,24 @@ private:
     }
   }
 
+  static void setListed(FusedOp region, StringRef name,
+                        ArrayRef<int64_t> results) {
+    if (!results.empty())
+      region->setAttr(name,
+                      DenseI64ArrayAttr::get(region.getContext(), results));
+  }
+
   static bool isGradient(Value value) {
-    for (StringRef name :
-         {StringRef(kGradientsAttr), StringRef(kKeptGradientsAttr)}) {
-      auto marked =
-          value.getDefiningOp()->getAttrOfType<DenseI64ArrayAttr>(name);
-      if (marked && llvm::is_contained(marked.asArrayRef(),
-                                       cast<OpResult>(value).getResultNumber()))
-        return true;
-    }
-    return false;
+    return isListed(value, kGradientsAttr) ||
+           isListed(value, kKeptGradientsAttr);
+  }
+
+  /// Whether the attribute of that name lists the number of the result.
+  static bool isListed(Value value, StringRef name) {
+    auto marked = value.getDefiningOp()->getAttrOfType<DenseI64ArrayAttr>(name);
+    return marked &&
+           llvm::is_contained(marked.asArrayRef(),
+                              cast<OpResult>(value).getResultNumber());
   }
 
   SmallVector<int64_t> sharedBuffers(FusedOp region) {

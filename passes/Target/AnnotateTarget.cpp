@@ -5,6 +5,8 @@
 #include "dialects/Sched/TargetAttr.h"
 #include "passes/Target/Target.h"
 
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
 
 namespace zc {
@@ -17,16 +19,15 @@ struct AnnotateTarget : public impl::AnnotateTargetPassBase<AnnotateTarget> {
   using AnnotateTargetPassBase::AnnotateTargetPassBase;
 
   void runOnOperation() override {
-    ModuleOp module = getOperation();
     SmallVector<Attribute> names;
     for (const std::string &feature : features)
       names.push_back(StringAttr::get(&getContext(), feature));
     FailureOr<sched::MachineAttr> described = describe();
     if (failed(described))
       return signalPassFailure();
-    auto complain = [&] { return module.emitError("target: "); };
     auto target = sched::TargetAttr::getChecked(
-        complain, &getContext(), StringRef(device), int64_t(threads),
+        [&] { return complain(); }, &getContext(), StringRef(device),
+        int64_t(threads),
         names.empty() ? ArrayAttr() : ArrayAttr::get(&getContext(), names),
         StringRef(libraries), *described);
     if (!target)
@@ -37,37 +38,66 @@ struct AnnotateTarget : public impl::AnnotateTargetPassBase<AnnotateTarget> {
       complain() << llvm::toString(parsed.takeError());
       return signalPassFailure();
     }
-    module->setAttr(sched::kTargetAttr, target);
+    getOperation()->setAttr(sched::kTargetAttr, target);
   }
 
 private:
+  InFlightDiagnostic complain() { return getOperation().emitError("target: "); }
+
+  /// Appends the axis and its size to `names` and `sizes`, and multiplies
+  /// `ranks` by the size.
+  LogicalResult addAxis(StringRef axis, SmallVector<Attribute> &names,
+                        SmallVector<int64_t> &sizes, int64_t &ranks) {
+    auto [name, size] = axis.split('=');
+    if (name.empty() || size.getAsInteger(10, sizes.emplace_back()) ||
+        sizes.back() < 1)
+      return complain() << "expected AXIS=SIZE, found '" << axis << "'";
+    Attribute attribute = StringAttr::get(&getContext(), name);
+    if (llvm::is_contained(names, attribute))
+      return complain() << "expected each axis once, found '" << name
+                        << "' twice";
+    names.push_back(attribute);
+    if (llvm::MulOverflow(ranks, sizes.back(), ranks))
+      return complain() << "expected axes of fewer than 2^63 ranks together";
+    return success();
+  }
+
   /// The cluster's machine with the mesh's axes; null: none is named. Fails
   /// with a diagnostic.
   FailureOr<sched::MachineAttr> describe() {
-    if (cluster.empty())
+    if (cluster.empty() && axes.empty() && !allowsTf32)
       return sched::MachineAttr();
-    auto complain = [&] { return getOperation().emitError("target: "); };
+    if (cluster.empty())
+      return complain() << "expected a cluster with "
+                        << (allowsTf32 ? "tf32" : "axes")
+                        << ", whose machine has them; found none";
     SmallVector<Attribute> names;
     SmallVector<int64_t> sizes;
     int64_t ranks = 1;
-    for (StringRef axis : axes) {
-      auto [name, size] = axis.split('=');
-      if (size.getAsInteger(10, sizes.emplace_back()) || sizes.back() < 1)
-        return complain() << "expected AXIS=SIZE, found '" << axis << "'";
-      names.push_back(StringAttr::get(&getContext(), name));
-      ranks *= sizes.back();
-    }
+    for (StringRef axis : axes)
+      if (failed(addAxis(axis, names, sizes, ranks)))
+        return failure();
     auto machine = describeMachine(&getContext(), {cluster, ranks, allowsTf32});
     if (!machine)
       return complain() << llvm::toString(machine.takeError());
     if (names.empty())
       return *machine;
-    return sched::MachineAttr::getChecked(
-        complain, &getContext(), machine->getName(), machine->getRates(),
-        machine->getBytes(), machine->getCopy(), machine->getCopySeconds(),
-        machine->getHost(), machine->getLaunch(), machine->getLinks(),
-        machine->getWays(), ArrayAttr::get(&getContext(), names),
+    return withAxes(*machine, names, sizes);
+  }
+
+  FailureOr<sched::MachineAttr> withAxes(sched::MachineAttr machine,
+                                         ArrayRef<Attribute> names,
+                                         ArrayRef<int64_t> sizes) {
+    auto whole = sched::MachineAttr::getChecked(
+        [&] { return complain(); }, &getContext(), machine.getName(),
+        machine.getRates(), machine.getBytes(), machine.getCopy(),
+        machine.getCopySeconds(), machine.getHost(), machine.getLaunch(),
+        machine.getLinks(), machine.getWays(),
+        ArrayAttr::get(&getContext(), names),
         DenseI64ArrayAttr::get(&getContext(), sizes));
+    if (!whole)
+      return failure(); // which says why
+    return whole;
   }
 };
 

@@ -254,7 +254,12 @@ const Target &getTarget(Operation *op) {
 
 llvm::Expected<sched::MachineAttr>
 describeMachine(MLIRContext *context, const MachineRequest &request) {
-  return getServices(context).describe(context, request);
+  const TargetServices &services = getServices(context);
+  if (!services.describe)
+    return llvm::createStringError(
+        "no service describes machines here: cluster '%s' is not known",
+        request.cluster.c_str());
+  return services.describe(context, request);
 }
 
 void registerTargets(DialectRegistry &registry, TargetServices services) {

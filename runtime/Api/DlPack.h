@@ -6,7 +6,7 @@
 
 #include "runtime/Api/SessionInputs.h"
 
-// By their names in C: these are what pointers of zc.h point to.
+// Pointers of zc.h point to these, which have the names that C knows.
 extern "C" {
 
 struct DLDevice {

@@ -104,6 +104,8 @@ class Search(PlanTest):
     def test_refusals(self):
         self.fails(2, ["--ranks", "room for 8"], "plan", *self.model,
                    "--search", "--ranks", "9")
+        self.fails(2, ["--ranks: say how many of the 1073741824 ranks"],
+                   "plan", *self.model[:-1], "usual-cpu", "--search")
         self.fails(2, ["--time-limit", "belongs to --search"], "plan",
                    *self.model, "--time-limit", "3")
         self.fails(1, ["no such file|cannot read|not found|cannot open"],

@@ -12,7 +12,7 @@ NAMED = re.compile(r'[=!]= *"(?:cpu|cuda)"|"(?:cpu|cuda)" *[=!]=|'
 ENVIRONMENT = re.compile(r"\b(?:secure_)?getenv\(|\benviron\b(?!ment)\s*[;,)\[]")
 # Where devices are, and where `--target` and `#sched.target` are checked.
 MAY_NAME = ("passes/Target/", "dialects/Sched/TargetAttr")
-# Where measured rates of this machine are kept, for `zc plan --here` alone.
+# Where measured rates of this machine are kept, for `zc plan` alone.
 MAY_ASK = {"compiler/Driver/ClusterNames.cpp"}
 
 

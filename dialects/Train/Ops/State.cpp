@@ -35,22 +35,60 @@ RankedTensorType StateOp::getWholeType() {
   return whole ? cast<RankedTensorType>(whole.getValue()) : getTensorType();
 }
 
-/// Where it lies, and what for.
+/// Its memory and its division among ranks.
 static LogicalResult verifyPlace(StateOp state) {
   if (state.getHostUpdate() && !state.getOffloaded())
     return state.emitOpError("is updated on the host, and not offloaded");
   if (state.getUnitOffset() && !state.getUnit())
     return state.emitOpError("has a unit_offset, and no unit");
+  if (state.getUnit() && !state.getUnitOffset())
+    return state.emitOpError("has a unit, and no unit_offset");
+  if (state.getUnitStage() && state.getKind() != StateKind::Gathered)
+    return state.emitOpError("has a unit_stage, and is of kind ")
+           << stringifyStateKind(state.getKind()) << "; expected "
+           << stringifyStateKind(StateKind::Gathered);
+  if (state.getPerRank() && state.getKind() != kOptimizer)
+    return state.emitOpError("is per_rank, and of kind ")
+           << stringifyStateKind(state.getKind()) << "; expected "
+           << stringifyStateKind(kOptimizer);
+  return success();
+}
+
+/// Offsets, stages and steps are counted from 0.
+static LogicalResult verifyNumbers(StateOp state) {
+  const std::pair<StringRef, IntegerAttr> numbers[] = {
+      {"offset", state.getOffsetAttr()},
+      {"unit_offset", state.getUnitOffsetAttr()},
+      {"unit_stage", state.getUnitStageAttr()},
+      {"delay", state.getDelayAttr()}};
+  for (auto [name, number] : numbers)
+    if (number && number.getInt() < 0)
+      return state.emitOpError("expected ")
+             << name << " of at least 0, found " << number.getInt();
+  if (IntegerAttr age = state.getVersionAgeAttr(); age && age.getInt() < -1)
+    return state.emitOpError("expected version_age of at least -1, found ")
+           << age.getInt();
+  return success();
+}
+
+/// Its roles, messages and versions in a pipeline.
+static LogicalResult verifyPipeline(StateOp state) {
   if ((state.getRing() || state.getMessages()) && state.getKind() != kFlight)
     return state.emitOpError("lies in a ring, or is a message, and is of kind ")
            << stringifyStateKind(state.getKind()) << "; expected "
            << stringifyStateKind(kFlight);
+  if (ArrayAttr messages = state.getMessagesAttr();
+      messages && !llvm::all_of(messages, llvm::IsaPred<DictionaryAttr>))
+    return state.emitOpError("expected messages that are dictionaries, found ")
+           << messages;
   if (state.getVersionAge().has_value() != state.getVersionOf().has_value())
     return state.emitOpError("expected version_of with version_age, found one "
                              "of them");
   if (std::optional<ArrayRef<int64_t>> holders = state.getHolders();
-      holders && !llvm::is_sorted(*holders))
-    return state.emitOpError("expected ascending holders, found ")
+      holders && (holders->empty() || holders->front() < 0 ||
+                  !llvm::is_sorted(*holders, std::less_equal<int64_t>())))
+    return state.emitOpError("expected one or more ascending holders, from 0 "
+                             "on, found ")
            << state.getHoldersAttr();
   return success();
 }
@@ -64,7 +102,8 @@ LogicalResult StateOp::verify() {
     return emitOpError("has both a value and a source");
   if (getValue() && getValue()->getType() != getWholeType())
     return emitOpError("value has type ") << getValue()->getType();
-  if (failed(verifyPlace(*this)))
+  if (failed(verifyPlace(*this)) || failed(verifyNumbers(*this)) ||
+      failed(verifyPipeline(*this)))
     return failure();
   return getDraw() ? verifyDraw(*this) : success();
 }

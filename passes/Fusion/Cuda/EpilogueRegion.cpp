@@ -30,8 +30,8 @@ FusedOp createLike(OpBuilder &builder, FusedOp product, Location loc,
                    TypeRange types, ValueRange inputs,
                    DictionaryAttr epilogue) {
   auto region = FusedOp::create(builder, loc, types, inputs);
-  region.setLibraryAttr(product.getLibraryAttr());
-  region.setWorkspaceBytes(product.getWorkspaceBytes());
+  region.getProperties() = product.getProperties();
+  region.setSharedBuffers({}); // the results are others
   region->setDiscardableAttrs(product->getDiscardableAttrDictionary());
   region.join(kEpilogueKey, epilogue);
   return region;

@@ -168,14 +168,20 @@ private:
         inputs.push_back(value);
       }
     SmallVector<Value> yielded, old;
+    SmallVector<int64_t> offloaded; // of the rest's results
     for (auto [value, result] :
          llvm::zip(from.getTerminator()->getOperands(), nest.getResults()))
       if (value != tail.last) {
+        if (llvm::is_contained(nest.getOffloaded(), result.getResultNumber()))
+          offloaded.push_back(old.size());
         yielded.push_back(value);
         old.push_back(result);
       }
     auto rest = FusedOp::create(builder, nest.getLoc(),
                                 ValueRange(yielded).getTypes(), inputs);
+    rest.getProperties() = nest.getProperties();
+    rest.setOffloaded(offloaded);
+    rest.setSharedBuffers({}); // the operands are others
     rest->setDiscardableAttrs(nest->getDiscardableAttrDictionary());
     Block &block = addBlock(rest);
     OpBuilder inner = OpBuilder::atBlockEnd(&block);

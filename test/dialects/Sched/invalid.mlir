@@ -78,6 +78,25 @@ sched.program @program_c2_names {
 
 // -----
 
+// Kinds are verified after names.
+sched.program @program_c2_kinds {
+  %0 = sched.input "x" : memref<4xf32>
+  // expected-error @+1 {{attribute 'kind' failed to satisfy constraint: a kind of output, which is output, metric}}
+  sched.output "foo" "y" %0 : memref<4xf32>
+  sched.output "bar" "y" %0 : memref<4xf32>
+}
+
+// -----
+
+sched.program @program_c2_unknown_kind {
+  %0 = sched.input "x" : memref<4xf32>
+  sched.output "foo" "y" %0 : memref<4xf32>
+  // expected-error @+1 {{'sched.output' op 'y' comes twice}}
+  sched.output "foo" "y" %0 : memref<4xf32>
+}
+
+// -----
+
 sched.program @program_c2_outputs {
   %0 = sched.input "x" : memref<4xf32>
   sched.output "output" "y" %0 : memref<4xf32>

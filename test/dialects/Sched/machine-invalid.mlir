@@ -134,3 +134,20 @@ module attributes {test.rate = #rate} {
 #rate = #sched.rate<work = "matmul", type = "f32", flops = 0.0>
 module attributes {test.rate = #rate} {
 }
+
+// -----
+
+// expected-error @below {{expected a rate of work kernel, matmul, attention, attention_backward, convolution, found 'matmull'}}
+#rate = #sched.rate<work = "matmull", type = "f32", flops = 1.0>
+module attributes {test.rate = #rate} {
+}
+
+// -----
+
+// expected-error @below {{expected one rate of 'kernel' of f32, found more}}
+#machine = #sched.machine<name = "nodes", rates = [#sched.rate<work = "kernel", type = "f32", flops = 1.0e12>, #sched.rate<work = "kernel", type = "f32", flops = 2.0e12>],
+    bytes = 1.0e12, copy = 1.0e10, copy_seconds = 0.0, host = 5.0e10, launch = 1.0e-6,
+    links = [#sched.link<ranks = 4, seconds = 1.0e-6, bytes = 1.0e11>],
+    ways = ["ring"], axes = ["dp"], sizes = [4]>
+module attributes {sched.target = #sched.target<device = "cpu", machine = #machine>} {
+}

@@ -214,3 +214,25 @@ module attributes {sched.persistent_bytes = 0 : i64, sched.offloaded_bytes = 64 
     sched.copy %x to %far : memref<4xf32> to memref<4xf32>
   }
 }
+
+// -----
+
+module attributes {sched.persistent_bytes = 0 : i64} {
+  // expected-error @+1 {{'train.state' op is of kind flight, and lies in no ring}}
+  train.state @x "flight" : tensor<4xf32> {offset = 0 : i64}
+  train.state @y "flight" : tensor<4xf32> {offset = 64 : i64}
+}
+
+// -----
+
+module attributes {sched.persistent_bytes = 64 : i64} {
+  // expected-error @+1 {{'train.state' op refers to @nobody, which is no state}}
+  train.state @w "parameter" : tensor<4xf32> {offset = 0 : i64, unit = @nobody, unit_offset = 0 : i64}
+}
+
+// -----
+
+module attributes {sched.persistent_bytes = 64 : i64} {
+  // expected-error @+1 {{'train.state' op refers to @nobody, which is no state}}
+  train.state @w "parameter" : tensor<4xf32> {version_of = @nobody, version_age = 1 : i64}
+}

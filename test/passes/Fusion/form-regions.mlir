@@ -165,3 +165,15 @@ func.func @running(%a: tensor<256xf32>, %b: tensor<256xf32>, %c: tensor<256xf32>
   %3 = train.add %1, %2 {train.running_sum} : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
   return %3 : tensor<256xf32>
 }
+
+// -----
+
+// Tests that marked results have the numbers that the region's results have.
+// CHECK-LABEL: func.func @kept_gradients
+// CHECK: train.fused
+// CHECK-SAME: train.gradients = array<i64: 1>, train.kept_gradients = array<i64: 1>
+func.func @kept_gradients(%x: tensor<4x8xf32>, %y: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
+  %0 = train.add %x, %y : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %1 = train.mul %0, %y {train.kept_gradients = array<i64: 0>} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %0, %1 : tensor<4x8xf32>, tensor<4x8xf32>
+}

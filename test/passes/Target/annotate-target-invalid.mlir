@@ -5,6 +5,11 @@
 // RUN: not zc-opt %s --zc-annotate-target=cluster=no-such 2>&1 | FileCheck %s --check-prefix=CLUSTER
 // RUN: not zc-opt %s --zc-annotate-target="device=cuda cluster=piz-daint axes=dp=8192" 2>&1 | FileCheck %s --check-prefix=ROOM
 // RUN: not zc-opt %s --zc-annotate-target="cluster=cpu-cluster axes=dp" 2>&1 | FileCheck %s --check-prefix=AXIS
+// RUN: not zc-opt %s --zc-annotate-target="axes=dp=2" 2>&1 | FileCheck %s --check-prefix=NO-AXES
+// RUN: not zc-opt %s --zc-annotate-target="tf32" 2>&1 | FileCheck %s --check-prefix=NO-TF32
+// RUN: not zc-opt %s --zc-annotate-target="cluster=ideal axes=dp=2,dp=2" 2>&1 | FileCheck %s --check-prefix=TWICE
+// RUN: not zc-opt %s --zc-annotate-target="cluster=ideal axes==4" 2>&1 | FileCheck %s --check-prefix=NAMELESS
+// RUN: not zc-opt %s --zc-annotate-target="cluster=ideal axes=dp=4294967296,tp=4294967296" 2>&1 | FileCheck %s --check-prefix=OVERFLOW
 
 // DEVICE: target: expected device "cpu" or "cuda", found "tpu"
 // THREADS: target: expected at least 1 thread, found 0
@@ -13,5 +18,10 @@
 // CLUSTER: target: there is no cluster file 'no-such'; presets are a100-dgx,
 // ROOM: target: cluster 'piz-daint' has room for 5704 ranks, fewer than 8192
 // AXIS: target: expected AXIS=SIZE, found 'dp'
+// NO-AXES: target: expected a cluster with axes, whose machine has them; found none
+// NO-TF32: target: expected a cluster with tf32, whose machine has them; found none
+// TWICE: target: expected each axis once, found 'dp' twice
+// NAMELESS: target: expected AXIS=SIZE, found '=4'
+// OVERFLOW: target: expected axes of fewer than 2^63 ranks together
 module {
 }

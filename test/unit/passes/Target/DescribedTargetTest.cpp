@@ -146,6 +146,19 @@ TEST_F(DescribedTargetTest, WithoutTimesACollectiveIsOneMessage) {
   EXPECT_DOUBLE_EQ(getTarget(sum).collectiveSeconds(sum), 1e-5 + 8000 / 1e9);
 }
 
+/// Tools and tests may register no service that knows clusters.
+TEST(NoServiceTest, AMachineIsRefused) {
+  DialectRegistry registry;
+  registerTargets(registry, TargetServices());
+  MLIRContext context(registry);
+  context.loadDialect<sched::SchedDialect>();
+  auto machine = describeMachine(&context, {"h100-dgx"});
+  ASSERT_FALSE(bool(machine));
+  EXPECT_EQ(llvm::toString(machine.takeError()),
+            "no service describes machines here: cluster 'h100-dgx' is not "
+            "known");
+}
+
 /// Without a described machine, the file of the device's usual one counts.
 TEST(UsualTargetTest, DevicesHaveTheRatesOfTheirUsualMachine) {
   DialectRegistry registry;
