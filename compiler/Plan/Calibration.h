@@ -29,13 +29,13 @@ public:
 
   /// A run's trace, as `zc run --trace` writes it, without its first steps. The
   /// quickest quarter of the steps counts, and in these the median of each
-  /// instruction. Of several runs of one manifest the lower quartile of each
+  /// instruction. In several runs of one manifest, the lower quartile of each
   /// rank's instruction counts, for other programs may have disturbed the rest.
   /// Equal instructions in different places take the mean of theirs.
   Status addRun(const plan::Manifest &manifest, const std::string &trace);
 
-  /// The output of `zc-run links`. Of several the lower quartile of each time
-  /// counts.
+  /// The output of `zc-run links`. In several, the lower quartile of each
+  /// time counts.
   Status addLinks(const std::string &json);
 
   /// The cluster's JSON. Fails where nothing was measured.

@@ -162,7 +162,7 @@ TEST(Calibration, MoreRanksAreExposedForLonger) {
   EXPECT_NEAR(exposedOn(levels, 2) / two, 1, .05);
 }
 
-/// Of eight rounds the third quickest of each size counts.
+/// In eight rounds, the third quickest of each size counts.
 TEST(Calibration, LinksAreMeasuredInRounds) {
   Calibration calibration({"test", 4, 1 << 30, {"a test"}});
   EXPECT_TRUE(calibration.addRun(makeManifest(1), makeTrace(9)).ok());
