@@ -87,9 +87,9 @@ std::vector<Model> listModels(bool quick) {
   models.push_back(makeImage("image", {8, 32, 16, 3, 10}));
   models.push_back(makeImage("large-image", {4, 48, 32, 3, 100}));
   models.push_back(makePixels("pixels", {8, 32, 16, 2, 4}));
-  models.push_back(makePatches("patches", {32, 32, 8, 64, 4, 2, 10}));
+  models.push_back(makePatches("patches", {32, 36, 6, 64, 4, 2, 10}));
   // Narrow layers do less for each byte, and for each call.
-  models.push_back(makeLanguage("short", {64, 12, 24, 2, 1, 64}));
+  models.push_back(makeLanguage("short", {64, 14, 28, 2, 1, 64}));
   models.push_back(makeLanguage("narrow", {24, 32, 64, 4, 1, 160, kGated}));
   models.push_back(makeLanguage("encoder", {200, 11, 30, 3, 1, 16, kEncoder}));
   models.push_back(makeLanguage("heads", {96, 20, 40, 8, 1, 24, kEncoder}));
@@ -187,13 +187,14 @@ public:
     }
     // Round after round: what disturbs one of them does not last for all.
     const int rounds = options.quick ? 1 : 3;
-    for (int round = 0; round < rounds; ++round)
+    for (int round = 0; round < rounds; ++round) {
       for (size_t i = 0; i < jobs.size(); ++i) {
         tell("running", size_t(round) * jobs.size() + i);
         ZC_RETURN_IF_ERROR(runJob(i));
       }
-    if (jobs.back().ranks > 1)
-      ZC_RETURN_IF_ERROR(measureLinks());
+      if (jobs.back().ranks > 1)
+        ZC_RETURN_IF_ERROR(measureLinks());
+    }
     if (isatty(STDERR_FILENO))
       llvm::errs() << "\r\33[K";
     return Status();

@@ -1,5 +1,6 @@
 #include "compiler/Plan/Calibration.h"
 
+#include "runtime/Plan/Collective/Cost.h"
 #include "runtime/Plan/InstructionKind.h"
 #include "runtime/Plan/LibraryCalls.h"
 #include "runtime/Plan/Mesh.h"
@@ -14,12 +15,7 @@
 namespace zc {
 namespace {
 
-constexpr std::pair<const char *, plan::CollectiveKind> kCollectives[] = {
-    {"all_reduce", plan::ALL_REDUCE},
-    {"all_gather", plan::ALL_GATHER},
-    {"reduce_scatter", plan::REDUCE_SCATTER}};
-
-/// The share of equal instructions in different runs that nothing disturbed.
+/// The share of rounds that nothing disturbed.
 constexpr double kUndisturbed = 0.25;
 
 /// Tracks of a trace (runtime/Driver/Trace.cpp).
@@ -175,22 +171,37 @@ const plan::Program *findProgram(const plan::Role &role,
 } // namespace
 
 void Calibration::addInstruction(Share &share, const plan::Program &program,
-                                 const plan::Instruction &instruction,
-                                 double seconds) {
+                                 const Place &place, double seconds) {
   seconds = std::max(1e-9, seconds);
+  const plan::Instruction &instruction =
+      program.instructions(std::get<3>(place));
   const kernels::CallWork work = workOf(program, instruction);
   if (const auto &p = work.product) {
     share
         .products[{p->m, p->n, p->k, p->batch, p->transposesA, p->transposesB,
-                   dataType(work.type)}]
+                   dataType(work.type)}][place]
         .push_back(seconds);
     return;
   }
   const MeasuredInstruction found = describe(program, instruction);
   share
       .instructions[{found.kind, found.operators, found.form, found.flops,
-                     found.bytes}]
+                     found.bytes}][place]
       .push_back(seconds);
+}
+
+size_t Calibration::addStep(const plan::Manifest &manifest, int64_t ranks,
+                            double seconds) {
+  const std::string text = manifest.SerializeAsString();
+  auto same = std::find_if(runs.begin(), runs.end(), [&](const Run &run) {
+    return run.manifest.SerializeAsString() == text;
+  });
+  const auto index = size_t(same - runs.begin());
+  if (same == runs.end())
+    runs.push_back({manifest, ranks, seconds});
+  else
+    same->seconds = std::min(same->seconds, seconds);
+  return index;
 }
 
 Status Calibration::addRun(const plan::Manifest &manifest,
@@ -206,22 +217,14 @@ Status Calibration::addRun(const plan::Manifest &manifest,
   double seconds = 0;
   const std::vector<bool> isQuiet = findQuiet(steps, seconds);
   const QuietTimes times = findTimes(spans, isQuiet);
+  const size_t run = addStep(manifest, mesh.ranks(), seconds);
   for (const auto &[key, seen] : times.instructions) {
     const auto &[rank, name, index] = key;
     const plan::Program *program =
         findProgram(manifest.roles(mesh.role(rank)), name);
     if (program && index < program->instructions_size())
-      addInstruction(share, *program, program->instructions(index),
-                     medianOf(seen));
+      addInstruction(share, *program, {run, rank, name, index}, medianOf(seen));
   }
-  const std::string text = manifest.SerializeAsString();
-  auto same = std::find_if(runs.begin(), runs.end(), [&](const Run &run) {
-    return run.manifest.SerializeAsString() == text;
-  });
-  if (same == runs.end())
-    runs.push_back({manifest, mesh.ranks(), seconds});
-  else
-    same->seconds = std::min(same->seconds, seconds);
   // Stages of a pipeline also wait for one another.
   if (manifest.roles_size() > 1)
     return Status();
@@ -242,24 +245,44 @@ Status Calibration::addLinks(const std::string &text) {
                      "messages could not be measured");
   linkedRanks = json["ranks"];
   for (const nlohmann::json &each : json["links"]) {
-    const std::string kind = each["kind"];
-    const double bytes = each["bytes"], seconds = each["seconds"];
-    const auto *known =
-        std::find_if(std::begin(kCollectives), std::end(kCollectives),
-                     [&](const auto &name) { return kind == name.first; });
-    if (known != std::end(kCollectives))
-      collectives.push_back({known->second, linkedRanks, bytes, seconds});
-    else
-      messages.push_back({bytes, seconds});
+    const std::string name = each["kind"];
+    const auto kind = findTimedCollective(name);
+    if (!kind)
+      return makeError(StatusCode::InvalidArgument,
+                       "links of an unknown kind were measured: ", name);
+    links[{*kind, each["bytes"]}].push_back(each["seconds"]);
   }
   return Status();
 }
 
-/// Least squares of the relative errors of latency + bytes / rate.
+double Calibration::undisturbed(const Rounds &rounds) {
+  Mean places;
+  for (const auto &[place, seconds] : rounds)
+    places.add(quantileOf(seconds, kUndisturbed));
+  return places.value();
+}
+
+std::vector<MeasuredCollective> Calibration::listCollectives() const {
+  std::vector<MeasuredCollective> rows;
+  for (const auto &[what, seconds] : links)
+    rows.push_back({what.first, linkedRanks, what.second,
+                    quantileOf(seconds, kUndisturbed)});
+  mendCollectives(rows);
+  return rows;
+}
+
+/// Least squares of the relative errors of rounds * latency + bytes / rate. The
+/// level is for collectives of other ranks than were timed: messages have rows,
+/// and their bytes are quicker.
 void Calibration::fitLinks() {
   double aa = 0, ab = 0, bb = 0, a = 0, b = 0;
-  for (const Message &message : messages) {
-    const double x = 1 / message.seconds, y = message.bytes / message.seconds;
+  for (const MeasuredCollective &row : listCollectives()) {
+    if (row.kind == plan::SEND_RECEIVE)
+      continue;
+    const CollectiveCost cost =
+        costOf({row.kind, plan::AUTO, row.ranks, int64_t(row.bytes), 1});
+    const double x = double(cost.steps) / row.seconds,
+                 y = double(cost.sentBytes) / row.seconds;
     aa += x * x, ab += x * y, bb += y * y, a += x, b += y;
   }
   const double determinant = aa * bb - ab * ab;
@@ -319,8 +342,8 @@ const char *nameOf(plan::DataType type) {
 
 nlohmann::json Calibration::printCollectives() const {
   nlohmann::json list = nlohmann::json::array();
-  for (const MeasuredCollective &each : collectives)
-    for (auto [name, kind] : kCollectives)
+  for (const MeasuredCollective &each : listCollectives())
+    for (auto [name, kind] : kTimedCollectives)
       if (each.kind == kind)
         list.push_back({{"kind", name},
                         {"ranks", each.ranks},
@@ -341,8 +364,7 @@ std::string Calibration::print(double computeWhileSending) const {
       const auto &[m, n, k, batch, isATurned, isBTurned, type] = product;
       const double flops =
           2 * double(m) * double(n) * double(k) * double(batch);
-      const double rate =
-          std::max(1.0, flops / quantileOf(found, kUndisturbed));
+      const double rate = std::max(1.0, flops / undisturbed(found));
       flopsRate = std::max(flopsRate, rate);
       nlohmann::json row = {{"m", m}, {"n", n}, {"k", k}, {"batch", batch}};
       row["dtype"] = nameOf(type);
@@ -354,7 +376,7 @@ std::string Calibration::print(double computeWhileSending) const {
     }
     for (const auto &[what, found] : share.instructions) {
       const auto &[kind, operators, form, flops, bytes] = what;
-      const double seconds = quantileOf(found, kUndisturbed);
+      const double seconds = undisturbed(found);
       // Small ones come out of caches.
       if (bytes >= 1 << 20)
         bytesRate = std::max(bytesRate, bytes / seconds);

@@ -28,12 +28,14 @@ public:
   explicit Calibration(Machine machine) : machine(std::move(machine)) {}
 
   /// A run's trace, as `zc run --trace` writes it, without its first steps. The
-  /// quickest quarter of the steps counts, in these the median of each
-  /// instruction, and, in several runs of as many ranks, the lower quartile of
-  /// equal instructions, for other programs may have disturbed the rest.
+  /// quickest quarter of the steps counts, and in these the median of each
+  /// instruction. In several runs of one manifest, the lower quartile of each
+  /// rank's instruction counts, for other programs may have disturbed the rest.
+  /// Equal instructions in different places take the mean of theirs.
   Status addRun(const plan::Manifest &manifest, const std::string &trace);
 
-  /// The output of `zc-run links`.
+  /// The output of `zc-run links`. In several, the lower quartile of each
+  /// time counts.
   Status addLinks(const std::string &json);
 
   /// The cluster's JSON. Fails where nothing was measured.
@@ -49,10 +51,14 @@ private:
   // Kind, operators, form, FLOPs, bytes.
   using Alike = std::tuple<std::string, std::string, std::vector<int64_t>,
                            double, double>;
+  /// An instruction of a rank: of which run, rank, program, index.
+  using Place = std::tuple<size_t, int, std::string, int>;
+  /// Seconds of equal instructions in each round.
+  using Rounds = std::map<Place, std::vector<double>>;
   /// Measurements of runs with one number of ranks.
   struct Share {
-    std::map<Alike, std::vector<double>> instructions; // s
-    std::map<Product, std::vector<double>> products;   // s
+    std::map<Alike, Rounds> instructions;
+    std::map<Product, Rounds> products;
     std::vector<double> launch, call, step; // the host's seconds, by runs
   };
   struct Run {
@@ -61,13 +67,13 @@ private:
     double seconds; // of a step
     double simulated = 0;
   };
-  struct Message {
-    double bytes, seconds;
-  };
 
   static void addInstruction(Share &share, const plan::Program &program,
-                             const plan::Instruction &instruction,
-                             double seconds);
+                             const Place &place, double seconds);
+  /// Which of the runs it is of, behind the others if it is new.
+  size_t addStep(const plan::Manifest &manifest, int64_t ranks, double seconds);
+  static double undisturbed(const Rounds &rounds);
+  std::vector<MeasuredCollective> listCollectives() const;
   void fitLinks();
   Result<double> fitComputeWhileSending();
   nlohmann::json printCollectives() const;
@@ -76,8 +82,8 @@ private:
   const Machine machine;
   std::map<int64_t, Share> shares; // by ranks
   std::vector<Run> runs;
-  std::vector<Message> messages;
-  std::vector<MeasuredCollective> collectives;
+  // Seconds in each round, by kind and bytes.
+  std::map<std::pair<plan::CollectiveKind, double>, std::vector<double>> links;
   int64_t linkedRanks = 1;
   double latencySeconds = 0, secondsPerByte = 0;
 };

@@ -140,11 +140,14 @@ std::vector<PlannedLink> measureLinks(const Cluster &cluster,
   for (size_t level = 0; level < cluster.levels.size(); ++level) {
     PlannedLink &link = links.emplace_back();
     link.level = cluster.levels[level].name;
-    for (const PlannedRole &role : report.roles)
+    double busy = 0;
+    for (const PlannedRole &role : report.roles) {
       link.bytes = std::max(link.bytes, role.times.sentBytes[level]);
+      busy = std::max(busy, role.times.busyBytes[level]);
+    }
     const double could =
         cluster.levels[level].bytesPerSecond * report.stepSeconds;
-    link.share = could > 0 ? link.bytes / could : 0;
+    link.share = could > 0 ? busy / could : 0;
   }
   return links;
 }

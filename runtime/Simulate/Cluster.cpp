@@ -5,6 +5,7 @@
 #include "runtime/Simulate/JsonFields.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace zc {
 namespace {
@@ -24,11 +25,6 @@ constexpr ProductType kDtypes[] = {
     {"f16", plan::F16},
     {"bf16", plan::BF16},
     {"f8", plan::U8}}; // of either type (kernels/Calls/Matmul.h)
-
-constexpr std::pair<const char *, plan::CollectiveKind> kCollectives[] = {
-    {"all_reduce", plan::ALL_REDUCE},
-    {"all_gather", plan::ALL_GATHER},
-    {"reduce_scatter", plan::REDUCE_SCATTER}};
 
 /// Any real machine stays far below these.
 constexpr double kMostFlops = 1e21, kMostBytes = 1e18, kMostSeconds = 1e3;
@@ -119,6 +115,7 @@ private:
   }
 
   Status readMeasured(JsonFields &fields, MeasuredTimes &measured) {
+    std::map<std::string, size_t> lengths; // of forms, by kind
     for (const Json &json : fields.list("measured")) {
       JsonFields row(json, fields.pathOf("measured"));
       MeasuredInstruction each;
@@ -128,6 +125,12 @@ private:
       each.bytes = row.number("bytes", 0, kMostBytes);
       each.seconds = row.number("seconds", 1e-12, kMostSeconds);
       readForm(row, each.form);
+      if (!each.form.empty())
+        checkLength(row, each.form.size(),
+                    each.kind == kKernelKind
+                        ? 1
+                        : lengths.try_emplace(each.kind, each.form.size())
+                              .first->second);
       ZC_RETURN_IF_ERROR(row.finish());
       measured.add(each);
     }
@@ -140,6 +143,15 @@ private:
         return row.fail("form", "expected a list of integers from 1 on");
       form.push_back(size.get<int64_t>());
     }
+  }
+
+  /// Forms of one kind of instruction have equally many sizes.
+  static void checkLength(JsonFields &row, size_t found, size_t expected) {
+    if (found != expected)
+      row.fail("form", strCat("expected ", expected,
+                              " sizes, as instructions of its kind have, "
+                              "found ",
+                              found));
   }
 
   Status readShares(const Json &list, Cluster &cluster) {
@@ -191,9 +203,10 @@ private:
       matmul.multiprocessors = tile.integer("multiprocessors", 1, 1 << 20);
       ZC_RETURN_IF_ERROR(tile.finish());
     }
+    std::vector<MeasuredMatmul> rows;
     for (const Json &row : fields.list("measured")) {
       JsonFields product(row, fields.pathOf("measured"));
-      MeasuredMatmul &each = matmul.measured.emplace_back();
+      MeasuredMatmul &each = rows.emplace_back();
       each.m = product.integer("m", 1);
       each.n = product.integer("n", 1);
       each.k = product.integer("k", 1);
@@ -210,6 +223,7 @@ private:
       each.flopsPerSecond = product.number("flops_per_s", 1, kMostFlops);
       ZC_RETURN_IF_ERROR(product.finish());
     }
+    matmul.measured = MeasuredProducts(std::move(rows));
     return fields.finish();
   }
 
@@ -263,6 +277,7 @@ private:
       ZC_RETURN_IF_ERROR(
           readMeasuredCollective(row, fields.pathOf("measured"),
                                  cluster.measuredCollectives.emplace_back()));
+    mendCollectives(cluster.measuredCollectives);
     return fields.finish();
   }
 
@@ -270,14 +285,11 @@ private:
                                        const std::string &path,
                                        MeasuredCollective &row) {
     JsonFields fields(json, path);
-    const std::string kind = fields.text("kind");
-    const auto *known =
-        std::find_if(std::begin(kCollectives), std::end(kCollectives),
-                     [&](const auto &each) { return kind == each.first; });
-    if (known == std::end(kCollectives))
-      fields.fail("kind", "expected all_reduce, all_gather or reduce_scatter");
+    if (const auto kind = findTimedCollective(fields.text("kind")))
+      row.kind = *kind;
     else
-      row.kind = known->second;
+      fields.fail("kind", "expected all_reduce, all_gather, reduce_scatter or "
+                          "message");
     row.ranks = fields.integer("ranks", 2, 1 << 20);
     row.bytes = fields.number("bytes", 1, kMostBytes);
     row.seconds = fields.number("seconds", 1e-12, kMostSeconds);
@@ -324,6 +336,24 @@ const char *nameOf(CollectiveWay way) {
     if (each == way)
       return name;
   return "";
+}
+
+std::optional<plan::CollectiveKind> findTimedCollective(std::string_view name) {
+  for (auto [known, kind] : kTimedCollectives)
+    if (name == known)
+      return kind;
+  return std::nullopt;
+}
+
+void mendCollectives(std::vector<MeasuredCollective> &rows) {
+  std::sort(rows.begin(), rows.end(),
+            [](const MeasuredCollective &a, const MeasuredCollective &b) {
+              return std::tie(a.kind, a.ranks, a.bytes) <
+                     std::tie(b.kind, b.ranks, b.bytes);
+            });
+  for (size_t i = rows.size(); i-- > 1;)
+    if (rows[i - 1].kind == rows[i].kind && rows[i - 1].ranks == rows[i].ranks)
+      rows[i - 1].seconds = std::min(rows[i - 1].seconds, rows[i].seconds);
 }
 
 Cluster Cluster::sharedBy(int64_t ranks) const {

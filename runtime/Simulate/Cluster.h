@@ -3,10 +3,10 @@
 #ifndef ZC_RUNTIME_SIMULATE_CLUSTER_H
 #define ZC_RUNTIME_SIMULATE_CLUSTER_H
 
-#include "kernels/Calls/Call.h"
 #include "runtime/Base/Status.h"
 #include "runtime/Plan/Manifest.pb.h"
 #include "runtime/Simulate/MeasuredTimes.h"
+#include "runtime/Simulate/ProductLaw.h"
 
 #include <array>
 #include <cstdint>
@@ -31,12 +31,6 @@ const char *nameOfProductType(plan::DataType type);
 /// library calls.
 inline constexpr char kMatmulRate[] = "matmul";
 
-/// A product that was measured.
-struct MeasuredMatmul : kernels::CallProduct {
-  plan::DataType dtype = plan::F32;
-  double flopsPerSecond = 0;
-};
-
 /// The share of the peak that products reach. With a tile and a number of
 /// multiprocessors, whole waves of tiles are computed, of which the last may be
 /// partly empty. Measured products take the place of all that.
@@ -44,7 +38,7 @@ struct MatmulEfficiency {
   double fraction = 1;
   int64_t tileRows = 0, tileColumns = 0; // 0: no waves
   int64_t multiprocessors = 0;
-  std::vector<MeasuredMatmul> measured;
+  MeasuredProducts measured;
 };
 
 /// Shares of the peak arithmetic rate, and of the memory's bandwidth.
@@ -97,7 +91,17 @@ std::vector<CollectiveWay> listWays();
 /// The way of that name, or nothing.
 std::optional<CollectiveWay> findWay(std::string_view name);
 
-/// A collective that was timed among neighbours of the innermost level.
+/// Collectives that may be timed, by their names in files.
+inline constexpr std::pair<const char *, plan::CollectiveKind>
+    kTimedCollectives[] = {{"all_reduce", plan::ALL_REDUCE},
+                           {"all_gather", plan::ALL_GATHER},
+                           {"reduce_scatter", plan::REDUCE_SCATTER},
+                           {"message", plan::SEND_RECEIVE}};
+/// The kind of that name, or nothing.
+std::optional<plan::CollectiveKind> findTimedCollective(std::string_view name);
+
+/// A collective that was timed among neighbours of the innermost level, or a
+/// message from one rank to another.
 struct MeasuredCollective {
   plan::CollectiveKind kind = plan::ALL_REDUCE;
   int64_t ranks = 2;
@@ -105,12 +109,17 @@ struct MeasuredCollective {
   double seconds = 0;
 };
 
+/// Sorts rows by kind, ranks and bytes. A row that takes longer than one of its
+/// kind and ranks with more bytes was disturbed: it gets the seconds of that.
+void mendCollectives(std::vector<MeasuredCollective> &rows);
+
 struct Cluster {
   std::string name;
   SimulatedDevice device;
   std::vector<LinkLevel> levels; // innermost first; at least one
   std::vector<CollectiveWay> ways = {CollectiveWay::Ring};
   /// They take the place of the innermost level's latency and bandwidth.
+  /// Ascending by kind, ranks, bytes, and in these by seconds.
   std::vector<MeasuredCollective> measuredCollectives;
   /// The share of its rate at which a device computes while it sends.
   double computeWhileSending = 1;

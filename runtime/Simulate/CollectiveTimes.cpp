@@ -195,24 +195,62 @@ double interpolate(const std::vector<MeasuredCollective> &rows, double bytes) {
   return below->seconds * bytes / below->bytes;
 }
 
-/// Makes the cost on one level be what was timed, if it was.
+/// The rows of a kind for as many ranks, or for the most below that.
+std::vector<MeasuredCollective>
+findRows(const Cluster &cluster, plan::CollectiveKind kind, int64_t ranks) {
+  std::vector<MeasuredCollective> rows;
+  for (const MeasuredCollective &row : cluster.measuredCollectives) {
+    if (row.kind != kind || row.ranks > ranks)
+      continue;
+    if (!rows.empty() && rows.front().ranks != row.ranks)
+      rows.clear();
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+/// Makes the cost on the innermost level be what was timed, if it was.
 void takeMeasured(const Cluster &cluster, plan::CollectiveKind kind,
                   int64_t ranks, double bytes, TransferCost &cost) {
-  std::vector<MeasuredCollective> rows;
-  for (const MeasuredCollective &row : cluster.measuredCollectives)
-    if (row.kind == kind && row.ranks == ranks)
-      rows.push_back(row);
+  const std::vector<MeasuredCollective> rows = findRows(cluster, kind, ranks);
   if (rows.empty())
     return;
-  std::sort(rows.begin(), rows.end(),
-            [](const MeasuredCollective &a, const MeasuredCollective &b) {
-              return a.bytes < b.bytes;
-            });
   const double seconds = interpolate(rows, bytes);
+  // For fewer ranks it is a lower bound.
+  if (rows.front().ranks < ranks && seconds <= cost.seconds(cluster))
+    return;
   cost.latencySeconds = std::min(rows.front().seconds, seconds);
-  const double flowing = cost.bytes[0] / cluster.levels[0].bytesPerSecond;
-  if (flowing > 0 && std::isfinite(flowing))
-    cost.slowness = (seconds - cost.latencySeconds) / flowing;
+  const double rest = seconds - cost.latencySeconds;
+  const double rate = cluster.levels[0].bytesPerSecond;
+  if (rate > 0 && cost.bytes[0] > 0)
+    cost.slowness = rest * rate / cost.bytes[0];
+  else // bytes take no time there
+    cost.latencySeconds += rest;
+}
+
+/// Whether rows say how long a collective takes in this algorithm.
+bool isTimed(const Cluster &cluster, plan::CollectiveAlgorithm algorithm,
+             const Spread &spread) {
+  const bool isInside =
+      spread.levels.size() == 1 && spread.levels[0].level == 0;
+  const bool hasRingAlone =
+      cluster.ways.size() == 1 && cluster.ways[0] == CollectiveWay::Ring;
+  return isInside &&
+         (algorithm == plan::AUTO || (algorithm == plan::RING && hasRingAlone));
+}
+
+TransferCost costOfForm(const Cluster &cluster, plan::CollectiveKind kind,
+                        plan::CollectiveAlgorithm algorithm,
+                        const GroupPlace &place, const Spread &spread,
+                        double bytes) {
+  if (algorithm != plan::AUTO)
+    return fixedCost(spread, kind, algorithm, bytes);
+  if (hasWays(kind))
+    return costOfWay(wayOnCluster(cluster, kind, place, bytes), kind, spread,
+                     bytes);
+  if (kind == plan::BROADCAST || kind == plan::REDUCE)
+    return ring(spread, bytes * spread.ranks / (spread.ranks - 1), 1);
+  return direct(spread, bytes, kind != plan::SEND_RECEIVE);
 }
 
 } // namespace
@@ -243,18 +281,13 @@ TransferCost costOnCluster(const Cluster &cluster, plan::CollectiveKind kind,
   const Spread spread(cluster, place);
   if (spread.levels.empty())
     return spread.none();
-  if (algorithm != plan::AUTO)
-    return fixedCost(spread, kind, algorithm, bytes);
-  if (hasWays(kind)) {
-    TransferCost cost = costOfWay(wayOnCluster(cluster, kind, place, bytes),
-                                  kind, spread, bytes);
-    if (spread.levels.size() == 1 && spread.levels[0].level == 0)
-      takeMeasured(cluster, kind, int64_t(spread.ranks), bytes, cost);
-    return cost;
-  }
-  if (kind == plan::BROADCAST || kind == plan::REDUCE)
-    return ring(spread, bytes * spread.ranks / (spread.ranks - 1), 1);
-  return direct(spread, bytes, kind != plan::SEND_RECEIVE);
+  TransferCost cost =
+      costOfForm(cluster, kind, algorithm, place, spread, bytes);
+  if (isTimed(cluster, algorithm, spread))
+    takeMeasured(cluster, kind,
+                 kind == plan::SEND_RECEIVE ? 2 : int64_t(spread.ranks), bytes,
+                 cost);
+  return cost;
 }
 
 TransferCost messageCost(const Cluster &cluster, int from, int to,
@@ -267,6 +300,8 @@ TransferCost messageCost(const Cluster &cluster, int from, int to,
       continue;
     cost.latencySeconds = level.latencySeconds;
     cost.bytes[i] = bytes;
+    if (i == 0)
+      takeMeasured(cluster, plan::SEND_RECEIVE, 2, bytes, cost);
     break;
   }
   return cost;

@@ -24,7 +24,8 @@ GroupPlace placeOf(const Cluster &cluster, const std::vector<int> &ranks);
 struct TransferCost {
   double latencySeconds = 0;
   std::vector<double> bytes; // by level
-  /// So many times as long as its bytes would do they take the links.
+  /// The bytes take the links this many times as long as their number and the
+  /// links' rates say.
   double slowness = 1;
 
   /// Seconds with no other transfer beside it.
@@ -46,9 +47,12 @@ struct TransferCost {
 ///
 /// Over several levels the rings of a block's ranks share the bytes that leave
 /// the block, as NCCL's channels do. The quickest of the cluster's ways is
-/// taken, unless `algorithm` says which. Where the kind was timed for as many
-/// ranks, inside the innermost level, it takes what it took: of what lies
-/// between two sizes, in proportion; the time of the smallest is latency.
+/// taken, unless `algorithm` says which. Inside the innermost level a kind that
+/// was timed for as many ranks takes the measured time, and between two
+/// measured sizes a time in proportion. The time of the smallest size is
+/// latency. More ranks than were timed take at least what the most that were
+/// timed took. A fixed algorithm takes the measured time only if it is the ring
+/// and the cluster has no other.
 TransferCost costOnCluster(const Cluster &cluster, plan::CollectiveKind kind,
                            plan::CollectiveAlgorithm algorithm,
                            const GroupPlace &place, double bytes);
@@ -60,7 +64,8 @@ bool hasWays(plan::CollectiveKind kind);
 CollectiveWay wayOnCluster(const Cluster &cluster, plan::CollectiveKind kind,
                            const GroupPlace &place, double bytes);
 
-/// A message from one rank to another.
+/// A message from one rank to another. Inside the innermost level it takes what
+/// messages took, if they were timed.
 TransferCost messageCost(const Cluster &cluster, int from, int to,
                          double bytes);
 

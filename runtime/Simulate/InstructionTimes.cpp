@@ -3,7 +3,6 @@
 #include "runtime/Plan/LibraryCalls.h"
 #include "runtime/Plan/Types.h"
 #include "runtime/Plan/Verify.h"
-#include "runtime/Simulate/ProductLaw.h"
 
 #include <algorithm>
 #include <cmath>
@@ -29,36 +28,6 @@ double waveShare(const MatmulEfficiency &matmul,
   // Small products are cut along k as well, so that no place stays empty for
   // long: a wave is at least half full.
   return std::clamp(inside / places, inside / tiles / 2, 1.0);
-}
-
-/// How far the three nearest measured products are from a law for all of them,
-/// by the logarithms of their dims, weighted by inverse squared distance, tells
-/// how far this one is.
-double measuredRate(const MatmulEfficiency &matmul,
-                    const MeasuredMatmul &product) {
-  const ProductLaw law(matmul.measured, product.dtype);
-  std::vector<std::pair<double, double>> near; // distance, rate by the law's
-  auto apart = [](int64_t a, int64_t b) {
-    const double d = std::log2(double(a)) - std::log2(double(b));
-    return d * d;
-  };
-  for (const MeasuredMatmul &each : matmul.measured)
-    if (each.dtype == product.dtype)
-      near.push_back({apart(each.m, product.m) + apart(each.n, product.n) +
-                          apart(each.k, product.k) +
-                          apart(each.batch, product.batch) +
-                          (each.transposesA != product.transposesA) +
-                          (each.transposesB != product.transposesB),
-                      each.flopsPerSecond / law.flopsPerSecond(each)});
-  const size_t most = std::min<size_t>(3, near.size());
-  std::partial_sort(near.begin(), near.begin() + ptrdiff_t(most), near.end());
-  double sum = 0, weights = 0;
-  for (size_t i = 0; i < most; ++i) {
-    const double weight = 1 / (near[i].first + 1e-6);
-    sum += weight * near[i].second;
-    weights += weight;
-  }
-  return weights > 0 ? sum / weights * law.flopsPerSecond(product) : 0;
 }
 
 double arithmeticSeconds(const SimulatedDevice &device, bool allowsTf32,
@@ -88,7 +57,7 @@ double peakOf(const SimulatedDevice &device, bool allowsTf32,
 double matmulRate(const SimulatedDevice &device, bool allowsTf32,
                   const MeasuredMatmul &product) {
   const MatmulEfficiency &matmul = device.efficiency.matmul;
-  if (double rate = measuredRate(matmul, product); rate > 0)
+  if (double rate = matmul.measured.flopsPerSecond(product); rate > 0)
     return rate;
   return peakOf(device, allowsTf32, product.dtype) * matmul.fraction *
          waveShare(matmul, product);

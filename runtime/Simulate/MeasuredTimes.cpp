@@ -33,30 +33,35 @@ double likeness(const std::set<std::string> &a,
   return double(common) / double(a.size() + b.size() - common);
 }
 
+/// Whether two instructions of one kind can be compared by their forms.
+bool haveForms(const MeasuredInstruction &a, const MeasuredInstruction &b) {
+  return !a.form.empty() && a.form.size() == b.form.size();
+}
+
 /// How far two instructions lie apart: doubling the size counts 1, and so does
 /// doubling the work for each byte, or a size of its form. Calls of the same
-/// form differ but in how many equal parts they have, which changes their rate
+/// form differ only in how many equal parts they have. That changes their rate
 /// little.
 double apart(const MeasuredInstruction &a, const MeasuredInstruction &b) {
   const double size = squareOfLog((a.bytes + 1) / (b.bytes + 1));
   const double work = squareOfLog((a.flops + 1) / (a.bytes + 1) *
                                   (b.bytes + 1) / (b.flops + 1));
-  if (a.form.empty() || a.form.size() != b.form.size())
+  if (!haveForms(a, b))
     return size + work;
   double form = 0;
   for (size_t i = 0; i < a.form.size(); ++i)
     form += squareOfLog(double(a.form[i]) / double(b.form[i]));
-  return a.form.size() == 1 ? size + work + form / 4 : form + size / 8;
+  return a.kind == kKernelKind ? size + work + form / 4 : form + size / 8;
 }
 
-/// How many times as large the one is; where work and bytes do not grow alike,
-/// by their geometric mean, and calls of many sizes by their work.
+/// How many times as large as the other the first one is. Calls with forms are
+/// compared by their work. Others are by the geometric mean of work and bytes,
+/// which may not grow alike.
 double larger(const MeasuredInstruction &a, const MeasuredInstruction &b) {
   const double bytes = (a.bytes + 1) / (b.bytes + 1);
   const double work = a.flops > 0 && b.flops > 0 ? a.flops / b.flops : bytes;
-  return a.form.size() > 1 && a.form.size() == b.form.size()
-             ? work
-             : std::sqrt(bytes * work);
+  return a.kind != kKernelKind && haveForms(a, b) ? work
+                                                  : std::sqrt(bytes * work);
 }
 
 } // namespace

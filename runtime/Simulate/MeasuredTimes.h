@@ -8,9 +8,13 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace zc {
+
+/// The kind of generated kernels; others are library calls and copies.
+inline constexpr std::string_view kKernelKind = "kernel";
 
 /// An instruction that was timed. Products are in MatmulEfficiency.
 struct MeasuredInstruction {
@@ -19,14 +23,15 @@ struct MeasuredInstruction {
   double flops = 0, bytes = 0;
   double seconds = 0;
   /// Sizes that its rate depends on: of a library call kernels::CallWork::form,
-  /// of a kernel how long its rows are. Those of equal operators are as many.
+  /// of a kernel, one: how long its rows are. Instructions of one kind have
+  /// equally many, or none.
   std::vector<int64_t> form = {};
 };
 
 /// Kernels of equal operators do equal work for each byte, so that their time
-/// grows with their size, and that of calls of equal form with how many equal
-/// parts they have. Where no kernel of just these operators was timed, those
-/// count that share most of them and are about as large.
+/// grows with their size. The time of calls of equal form grows with how many
+/// equal parts they have. Where no kernel of just these operators was timed,
+/// the kernels count that share most of them and are about as large.
 class MeasuredTimes {
 public:
   void add(const MeasuredInstruction &row);

@@ -90,8 +90,9 @@ private:
           messageCost(cluster, int(worker), int(server), share);
       for (size_t level = 0; level < cost.bytes.size(); ++level)
         if (cost.bytes[level] > 0) {
-          bytes[linkOf(int64_t(worker), level, isPull)] += cost.bytes[level];
-          bytes[linkOf(server, level, !isPull)] += cost.bytes[level];
+          const double taken = cost.bytes[level] * cost.slowness;
+          bytes[linkOf(int64_t(worker), level, isPull)] += taken;
+          bytes[linkOf(server, level, !isPull)] += taken;
         }
     }
     std::vector<SharedLinks::Use> uses;

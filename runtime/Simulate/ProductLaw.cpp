@@ -1,6 +1,7 @@
 #include "runtime/Simulate/ProductLaw.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace zc {
@@ -57,26 +58,85 @@ ProductLaw::Parts ProductLaw::fit(const std::vector<Parts> &relative) {
   }
 }
 
-ProductLaw::ProductLaw(const std::vector<MeasuredMatmul> &rows,
-                       plan::DataType type) {
+ProductLaw::ProductLaw(const std::vector<MeasuredMatmul> &rows) {
   constexpr size_t kFewest = 3 * kParts;
+  if (rows.size() < kFewest)
+    return;
   std::vector<Parts> relative; // the share of its time that each part has
   for (const MeasuredMatmul &row : rows) {
-    if (row.dtype != type)
-      continue;
+    most = std::max(most, row.flopsPerSecond);
     relative.push_back(partsOf(row));
     for (double &part : relative.back())
       part *= row.flopsPerSecond;
   }
-  if (relative.size() >= kFewest)
-    seconds = fit(relative);
+  seconds = fit(relative);
 }
 
 double ProductLaw::flopsPerSecond(const MeasuredMatmul &product) const {
   const Parts parts = partsOf(product);
   const double time =
       std::inner_product(parts.begin(), parts.end(), seconds.begin(), 0.0);
-  return time > 0 ? 1 / time : 1;
+  return isKnown() ? 1 / std::max(time, 1 / most) : 1;
+}
+
+namespace {
+
+/// How far two products lie apart: a dim that is twice as long counts 1, and so
+/// does an operand that is stored the other way.
+double apart(const MeasuredMatmul &a, const MeasuredMatmul &b) {
+  auto squareOf = [](int64_t one, int64_t other) {
+    const double log = std::log2(double(one)) - std::log2(double(other));
+    return log * log;
+  };
+  return squareOf(a.m, b.m) + squareOf(a.n, b.n) + squareOf(a.k, b.k) +
+         squareOf(a.batch, b.batch) + (a.transposesA != b.transposesA) +
+         (a.transposesB != b.transposesB);
+}
+
+} // namespace
+
+MeasuredProducts::MeasuredProducts(std::vector<MeasuredMatmul> rows) {
+  for (const MeasuredMatmul &row : rows) {
+    Type &type = byType[row.dtype];
+    type.rows.push_back(row);
+    type.most = std::max(type.most, row.flopsPerSecond);
+  }
+  for (auto &[dtype, type] : byType)
+    type.law = ProductLaw(type.rows);
+}
+
+const std::vector<MeasuredMatmul> &
+MeasuredProducts::rows(plan::DataType type) const {
+  static const std::vector<MeasuredMatmul> kNone;
+  const auto found = byType.find(type);
+  return found == byType.end() ? kNone : found->second.rows;
+}
+
+/// Weighted by inverse squared distance.
+double MeasuredProducts::flopsPerSecond(const MeasuredMatmul &product) const {
+  constexpr size_t kNeighbours = 8;
+  constexpr double kMostCorrection = 2; // of a law, either way
+  const auto found = byType.find(product.dtype);
+  if (found == byType.end())
+    return 0;
+  const auto &[rows, law, most] = found->second;
+  std::vector<std::pair<double, double>> near; // distance, log of rate by law's
+  near.reserve(rows.size());
+  for (const MeasuredMatmul &row : rows)
+    near.push_back({apart(row, product),
+                    std::log(row.flopsPerSecond / law.flopsPerSecond(row))});
+  const size_t count = std::min(kNeighbours, near.size());
+  std::partial_sort(near.begin(), near.begin() + ptrdiff_t(count), near.end());
+  double sum = 0, weights = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const double weight = 1 / (near[i].first + 1e-6);
+    sum += weight * near[i].second;
+    weights += weight;
+  }
+  double correction = std::exp(sum / weights);
+  if (law.isKnown())
+    correction = std::clamp(correction, 1 / kMostCorrection, kMostCorrection);
+  return std::min(most, correction * law.flopsPerSecond(product));
 }
 
 } // namespace zc

@@ -34,6 +34,7 @@ public:
           std::make_unique<OrderWalk>(i, role, uses[i], orderOf(role, phase),
                                       programs, cluster.device, *this, spans));
       walks.back()->times().sentBytes.resize(cluster.levels.size());
+      walks.back()->times().busyBytes.resize(cluster.levels.size());
     }
   }
 
@@ -234,10 +235,12 @@ private:
       for (uint32_t role : roles)
         for (bool isIn : {false, true})
           if (!transfer.isMessage || isIn == (role != transfer.sender.role)) {
-            uses.push_back(
-                {linkOf(role, level, isIn), bytes * transfer.cost.slowness});
-            if (!isIn)
-              walks[role]->times().sentBytes[level] += bytes;
+            const double taken = bytes * transfer.cost.slowness;
+            uses.push_back({linkOf(role, level, isIn), taken});
+            if (isIn)
+              continue;
+            walks[role]->times().sentBytes[level] += bytes;
+            walks[role]->times().busyBytes[level] += taken;
           }
     }
     for (uint32_t role : rolesOf(transfer))
@@ -418,8 +421,10 @@ Result<SimulatedStep> simulateStep(const plan::Manifest &manifest,
       auto known = less.exposed.find(name);
       exposed -= known == less.exposed.end() ? 0 : known->second;
     }
-    for (size_t level = 0; level < role.sentBytes.size(); ++level)
+    for (size_t level = 0; level < role.sentBytes.size(); ++level) {
       role.sentBytes[level] -= less.sentBytes[level];
+      role.busyBytes[level] -= less.busyBytes[level];
+    }
   }
   step.seconds = seconds + cluster.device.stepSeconds;
   step.bubbleOfTotal =

@@ -40,6 +40,8 @@ struct SimulatedRole {
   double end = 0;     // when it has done all
   double flops = 0;   // that it has computed
   std::vector<double> sentBytes; // by level of the cluster
+  /// The same, times how much slower than by the level's rate they were.
+  std::vector<double> busyBytes;
 };
 
 struct SimulatedOrders {

@@ -102,6 +102,30 @@ class Figures(PlanTest):
         self.assertAlmostEqual(wire["busy"],
                                wire["bytes"] / 1e9 / plan["step_s"])
 
+    def test_measured_sums(self):
+        """Sums of two ranks were timed at a third of the level's rate."""
+        cluster = self.folder / "c.json"
+        rows = [{"kind": "all_reduce", "ranks": 2, "bytes": size,
+                 "seconds": 1e-5 + 3 * size / 1e9} for size in (4, 1 << 26)]
+        cluster.write_text(json.dumps({
+            "name": "slow", "device": {
+                "name": "d", "memory_bytes_per_s": 1e10,
+                "flops_per_s": {"f32": 1e11}},
+            "levels": [{"name": "wire", "size": 8, "bytes_per_s": 1e9,
+                        "latency_s": 1e-5}],
+            "collectives": {"algorithms": ["ring"], "measured": rows}}))
+        given = [self.gpt.model, *self.gpt.compile_options("sgd"), "--cluster",
+                 cluster, "--mesh"]
+        two, four = (self.plan(*given, f"dp={ranks}") for ranks in (2, 4))
+        wire = two["traffic"]["by_level"]["wire"]
+        self.assertAlmostEqual(
+            wire["busy"] / (3 * wire["bytes"] / 1e9 / two["step_s"]), 1, 3)
+        # Four ranks were not timed; they wait no shorter.
+        self.assertGreaterEqual(four["exposed_s"]["dp"], two["exposed_s"]["dp"])
+        # The cluster has the ring alone: to ask for it changes nothing.
+        ring = self.plan(*given, "dp=2", "--collective-algorithm", "ring")
+        self.assertAlmostEqual(ring["step_s"] / two["step_s"], 1, 9)
+
     def test_faster_machines_take_less(self):
         """And the text for people says what the JSON does."""
         options = [self.gpt.model, *self.gpt.compile_options("adamw"),

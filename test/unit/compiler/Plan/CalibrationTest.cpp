@@ -1,7 +1,9 @@
 #include "compiler/Plan/Calibration.h"
 
+#include "runtime/Simulate/CollectiveTimes.h"
 #include "runtime/Simulate/Simulation.h"
 
+#include <array>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -41,8 +43,9 @@ plan::Manifest makeManifest(int ranks) {
 
 /// Steps of a rank: each kernel takes 1, 2, 4 ms, with 10 us between them and
 /// 500 us between steps. The second step's first kernel was disturbed, and
-/// every third step a little.
-std::string makeTrace(int steps) {
+/// every third step a little. The kernels take so many times as long.
+std::string makeTrace(int steps,
+                      const std::array<double, 3> &slower = {1, 1, 1}) {
   Json events = Json::array();
   double now = 1000;
   for (int step = 0; step < steps; ++step) {
@@ -54,7 +57,8 @@ std::string makeTrace(int steps) {
                       {"cat", "steps"},
                       {"name", "step"}});
     for (int i = 0; i < 3; ++i) {
-      const double took = 1000.0 * (1 << i) + (step == 1 && i == 0 ? 9000 : 0) +
+      const double took = 1000.0 * (1 << i) * slower[size_t(i)] +
+                          (step == 1 && i == 0 ? 9000 : 0) +
                           (step % 3 == 0 && i == 1 ? 700 : 0);
       events.push_back({{"ph", "X"},
                         {"pid", 0},
@@ -74,21 +78,24 @@ std::string makeTrace(int steps) {
   return Json{{"traceEvents", events}}.dump();
 }
 
-/// 5 us a message and 1 GB/s: a sum of two ranks has two messages of a half.
-std::string makeLinks() {
+/// 5 us a message and 1 GB/s: a sum of two ranks has two messages of a half. A
+/// message alone is three times as quick.
+std::string makeLinks(double slower = 1) {
   Json links = Json::array();
   for (double bytes : {1e3, 1e5, 1e7})
     for (const char *kind : {"all_reduce", "message"}) {
       const bool isSum = std::string(kind) == "all_reduce";
-      links.push_back({{"kind", kind},
-                       {"bytes", uint64_t(bytes)},
-                       {"seconds", (isSum ? 2 : 1) * 5e-6 + bytes / 1e9}});
+      links.push_back(
+          {{"kind", kind},
+           {"bytes", uint64_t(bytes)},
+           {"seconds", slower * (isSum ? 10e-6 + bytes / 1e9
+                                       : (5e-6 + bytes / 1e9) / 3)}});
     }
   return Json{{"ranks", 2}, {"links", links}}.dump();
 }
 
 Cluster calibrate() {
-  Calibration calibration({"test", 2, 1 << 30, {"a test"}});
+  Calibration calibration({"test", 4, 1 << 30, {"a test"}});
   EXPECT_TRUE(calibration.addRun(makeManifest(1), makeTrace(9)).ok());
   EXPECT_TRUE(calibration.addRun(makeManifest(2), makeTrace(9)).ok());
   EXPECT_TRUE(calibration.addLinks(makeLinks()).ok());
@@ -115,10 +122,108 @@ TEST(Calibration, LinksAreFitted) {
   const Cluster here = calibrate();
   EXPECT_NEAR(here.levels[0].latencySeconds, 5e-6, 1e-8);
   EXPECT_NEAR(here.levels[0].bytesPerSecond, 1e9, 1e6);
-  ASSERT_EQ(here.measuredCollectives.size(), 3u);
+  ASSERT_EQ(here.measuredCollectives.size(), 6u);
   EXPECT_EQ(here.measuredCollectives[2].ranks, 2);
   EXPECT_NEAR(here.measuredCollectives[2].seconds, 10e-6 + 1e7 / 1e9, 1e-5);
-  EXPECT_EQ(here.size(), 2);
+  EXPECT_EQ(here.size(), 4);
+  // Messages take what they took.
+  EXPECT_NEAR(messageCost(here, 0, 1, 1e7).seconds(here), 1e7 / 3e9, 1e-5);
+}
+
+double exposedOn(const Cluster &here, int ranks,
+                 plan::CollectiveAlgorithm algorithm = plan::AUTO) {
+  plan::Manifest manifest = makeManifest(ranks);
+  plan::Program *program = manifest.mutable_roles(0)->mutable_programs(0);
+  plan::Instruction *sum = program->mutable_instructions(3);
+  sum->mutable_collective()->set_algorithm(algorithm);
+  sum->add_waits(2);
+  plan::Instruction *last = program->add_instructions();
+  last->mutable_kernel();
+  last->set_label("train.add");
+  last->set_bytes(1);
+  last->add_waits(3);
+  Result<SimulatedStep> step = simulateStep(manifest, here);
+  EXPECT_TRUE(step.ok()) << step.status().message();
+  const auto &exposed = step->orders.roles[0].exposed;
+  return exposed.count("dp") > 0 ? exposed.at("dp") : 0;
+}
+
+/// Two ranks alone are measured; what four take follows from them.
+TEST(Calibration, MoreRanksAreExposedForLonger) {
+  const Cluster here = calibrate();
+  const double two = exposedOn(here, 2), four = exposedOn(here, 4);
+  EXPECT_GT(two, 0);
+  EXPECT_GE(four, two);
+  EXPECT_NEAR(exposedOn(here, 2, plan::RING), two, 1e-9);
+  EXPECT_NEAR(exposedOn(here, 4, plan::RING), four, 1e-9);
+  // The level alone, as compilations know it, says what the rows say.
+  Cluster levels = here;
+  levels.measuredCollectives.clear();
+  EXPECT_NEAR(exposedOn(levels, 2) / two, 1, .05);
+}
+
+/// In eight rounds, the third quickest of each size counts.
+TEST(Calibration, LinksAreMeasuredInRounds) {
+  Calibration calibration({"test", 4, 1 << 30, {"a test"}});
+  EXPECT_TRUE(calibration.addRun(makeManifest(1), makeTrace(9)).ok());
+  for (double slower : {9, 2, 5, 3, 7, 4, 8, 6})
+    EXPECT_TRUE(calibration.addLinks(makeLinks(slower)).ok());
+  Result<std::string> text = calibration.finish();
+  ASSERT_TRUE(text.ok()) << text.status().message();
+  Result<Cluster> here = Cluster::parse(*text, "here.json");
+  ASSERT_TRUE(here.ok());
+  ASSERT_EQ(here->measuredCollectives.size(), 6u);
+  EXPECT_NEAR(here->measuredCollectives[2].seconds, 4 * (10e-6 + 1e7 / 1e9),
+              1e-5);
+}
+
+/// A small sum that was disturbed is written as long as the next larger one.
+TEST(Calibration, RowsOfLinksAscend) {
+  Calibration calibration({"test", 4, 1 << 30, {"a test"}});
+  EXPECT_TRUE(calibration.addRun(makeManifest(1), makeTrace(9)).ok());
+  Json links = Json::array();
+  for (auto [bytes, seconds] :
+       {std::pair(1024, 2e-5), {4096, 9e-5}, {16384, 3e-5}, {65536, 8e-5}})
+    links.push_back(
+        {{"kind", "message"}, {"bytes", bytes}, {"seconds", seconds}});
+  EXPECT_TRUE(
+      calibration.addLinks(Json{{"ranks", 2}, {"links", links}}.dump()).ok());
+  Result<std::string> text = calibration.finish();
+  ASSERT_TRUE(text.ok()) << text.status().message();
+  const Json here = Json::parse(*text);
+  std::vector<double> seconds;
+  for (const Json &row : here["collectives"]["measured"])
+    seconds.push_back(row["seconds"]);
+  EXPECT_EQ(seconds, (std::vector<double>{2e-5, 3e-5, 3e-5, 8e-5}));
+}
+
+/// Two equal instructions stand in two places: one of them takes longer. In
+/// each place the third quickest of eight rounds counts, and then their mean.
+/// All rounds of both places in one list would say 2.5 ms at its quartile, and
+/// the quartile of the rounds' means another number.
+TEST(Calibration, PlacesAreNoNoise) {
+  plan::Manifest manifest = makeManifest(1);
+  plan::Program *program = manifest.mutable_roles(0)->mutable_programs(0);
+  for (int i = 0; i < 3; ++i) {
+    program->mutable_instructions(i)->set_flops(1e6);
+    program->mutable_instructions(i)->set_bytes(12e6);
+  }
+  program->mutable_instructions(2)->set_label("train.other");
+  Calibration calibration({"test", 4, 1 << 30, {"a test"}});
+  const double slower[2][8] = {{9, 2, 5, 3, 7, 4, 8, 6},
+                               {7, 9, 3, 8, 2, 6, 5, 4.5}};
+  for (int round = 0; round < 8; ++round)
+    EXPECT_TRUE(calibration
+                    .addRun(manifest, makeTrace(9, {slower[0][round],
+                                                    slower[1][round], 1}))
+                    .ok());
+  Result<std::string> text = calibration.finish();
+  ASSERT_TRUE(text.ok()) << text.status().message();
+  Result<Cluster> here = Cluster::parse(*text, "here.json");
+  ASSERT_TRUE(here.ok());
+  // 4 times 1 ms in the one place, and 4.5 times 2 ms in the other.
+  EXPECT_NEAR(*here->device.measured.find({"kernel", "train.add", 1e6, 12e6}),
+              (4e-3 + 4.5 * 2e-3) / 2, 1e-5);
 }
 
 TEST(Calibration, AStepTakesWhatItTook) {

@@ -57,6 +57,23 @@ TEST(ConvolutionCall, IsChecked) {
   expect("it convolves", [](LibraryCall &c) { c.attributes.clear(); });
 }
 
+/// Filters, channels, window, and pixels in front and behind, of whichever
+/// direction.
+TEST(ConvolutionCall, TellsItsForm) {
+  for (const char *op : {"conv", "conv_input_grad", "conv_filter_grad"}) {
+    LibraryCall call = makeConvolution(op);
+    for (CallTensor *each :
+         {&call.inputs[0], &call.inputs[1], &call.outputs[0]})
+      if (each->dims == Dims{2, 8, 9, 4})
+        each->dims = {2, 4, 9, 4}; // every other row
+    setIntegers(call, "strides", {2, 1});
+    ASSERT_EQ(ConvolutionCall::check(call), "") << op;
+    EXPECT_EQ(ConvolutionCall::workOf(call).form,
+              (std::vector<int64_t>{4, 3, 9, 72, 36}))
+        << op;
+  }
+}
+
 // Logical order in the dims, memory order in the strides.
 TEST(ConvolutionCall, AllKindsSeeTheSameThreeTensors) {
   for (auto [op, kind] :

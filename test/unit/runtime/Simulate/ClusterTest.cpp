@@ -76,7 +76,7 @@ std::string complainOfMeasured(const std::string &from, const std::string &to) {
 TEST(Cluster, ProductsAreMeasuredWithTheirForms) {
   Result<Cluster> cluster = Cluster::parse(kMeasured, "c.json");
   ASSERT_TRUE(cluster.ok()) << cluster.status().message();
-  const auto &rows = cluster->device.efficiency.matmul.measured;
+  const auto &rows = cluster->device.efficiency.matmul.measured.rows(plan::F32);
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0].batch, 1);
   EXPECT_FALSE(rows[0].transposesA || rows[0].transposesB);
@@ -91,6 +91,39 @@ TEST(Cluster, FormsAreSizes) {
   EXPECT_EQ(complainOfMeasured(row, row + R"(, "form": [4, 0])"),
             "c.json: device.measured.form: expected a list of integers from 1 "
             "on");
+  // Kernels have one size, and calls as many as others of their kind.
+  EXPECT_EQ(complainOfMeasured(row, row + R"(, "form": [4, 2])"),
+            "c.json: device.measured.form: expected 1 sizes, as instructions "
+            "of its kind have, found 2");
+  auto call = [](const std::string &form) {
+    return R"({"kind": "attention", "operators": "attention", "flops": 10,
+               "bytes": 80, "seconds": 2, "form": [)" +
+           form + "]}, ";
+  };
+  const std::string kernel = R"({"kind": "kernel")";
+  EXPECT_EQ(
+      complainOfMeasured(kernel, call("4, 4, 8, 1") + call("4, 4") + kernel),
+      "c.json: device.measured.form: expected 4 sizes, as instructions "
+      "of its kind have, found 2");
+}
+
+/// Which of two attentions of as much work the asked one is alike.
+TEST(Cluster, FormsAreRead) {
+  std::string text = kMeasured;
+  const std::string kernel = R"({"kind": "kernel")";
+  for (const char *row : {R"("seconds": 2, "form": [4, 4, 8, 1])",
+                          R"("seconds": 8, "form": [64, 64, 8, 2])"})
+    text.replace(text.find(kernel), 0,
+                 std::string(R"({"kind": "attention", "operators": "a",
+                                 "flops": 100, "bytes": 100, )") +
+                     row + "}, ");
+  Result<Cluster> cluster = Cluster::parse(text, "c.json");
+  ASSERT_TRUE(cluster.ok()) << cluster.status().message();
+  const MeasuredTimes &times = cluster->device.measured;
+  EXPECT_NEAR(*times.find({"attention", "a", 100, 100, 0, {4, 4, 8, 1}}), 2,
+              1e-2);
+  EXPECT_NEAR(*times.find({"attention", "a", 100, 100, 0, {64, 64, 8, 2}}), 8,
+              1e-2);
 }
 
 TEST(Cluster, CollectivesAreMeasured) {
@@ -101,7 +134,28 @@ TEST(Cluster, CollectivesAreMeasured) {
   };
   EXPECT_EQ(complainOfMeasured(host, with("gossip")),
             "c.json: collectives.measured.kind: expected all_reduce, "
-            "all_gather or reduce_scatter");
+            "all_gather, reduce_scatter or message");
+}
+
+/// Rows come in any order; a small one that took longer than a larger one was
+/// disturbed.
+TEST(Cluster, MeasuredCollectivesAscend) {
+  std::string text = kMeasured;
+  text.insert(text.find(R"("host":)"), R"("collectives": {"measured": [
+    {"kind": "message", "ranks": 2, "bytes": 4096, "seconds": 3},
+    {"kind": "all_reduce", "ranks": 2, "bytes": 4096, "seconds": 2},
+    {"kind": "message", "ranks": 2, "bytes": 16384, "seconds": 4},
+    {"kind": "message", "ranks": 4, "bytes": 65536, "seconds": 1},
+    {"kind": "message", "ranks": 2, "bytes": 1024, "seconds": 9}]},)");
+  Result<Cluster> cluster = Cluster::parse(text, "c.json");
+  ASSERT_TRUE(cluster.ok()) << cluster.status().message();
+  const std::vector<MeasuredCollective> &rows = cluster->measuredCollectives;
+  ASSERT_EQ(rows.size(), 5u);
+  std::vector<double> messages;
+  for (const MeasuredCollective &row : rows)
+    if (row.kind == plan::SEND_RECEIVE)
+      messages.push_back(row.seconds);
+  EXPECT_EQ(messages, (std::vector<double>{3, 3, 4, 1}));
 }
 
 TEST(Cluster, RanksShareTheHost) {

@@ -53,8 +53,8 @@ TEST(CollectiveTimes, ClosedFormsOnOneLevel) {
 
 TEST(CollectiveTimes, WhatWasTimedTakesThePlaceOfTheForm) {
   Cluster one = cluster({{"host", 8, kRate, kLatency}});
-  one.measuredCollectives = {{plan::ALL_REDUCE, 2, 1 << 20, 5e-3},
-                             {plan::ALL_REDUCE, 2, 1 << 10, 1e-3}};
+  one.measuredCollectives = {{plan::ALL_REDUCE, 2, 1 << 10, 1e-3},
+                             {plan::ALL_REDUCE, 2, 1 << 20, 5e-3}};
   auto cost = [&](plan::CollectiveKind kind, int count, double bytes) {
     return costOnCluster(one, kind, plan::AUTO, placeOf(one, ranks(count)),
                          bytes);
@@ -67,9 +67,64 @@ TEST(CollectiveTimes, WhatWasTimedTakesThePlaceOfTheForm) {
   EXPECT_NEAR(cost(plan::ALL_REDUCE, 2, (1 << 10) + 1023 * 512).seconds(one),
               3e-3, 1e-12);
   EXPECT_NEAR(cost(plan::ALL_REDUCE, 2, 1 << 21).seconds(one), 10e-3, 1e-12);
-  // Neither as many ranks nor this kind were timed.
-  EXPECT_EQ(cost(plan::ALL_REDUCE, 4, kBytes).slowness, 1);
+  // More ranks take at least as long; this kind was not timed.
+  EXPECT_NEAR(cost(plan::ALL_REDUCE, 4, kBytes).seconds(one), 5e-3, 1e-12);
+  const double form = 2 * 511 * kLatency + 2 * 511. / 512 * (1 << 26) / kRate;
+  one.levels[0].size = 512;
+  one.measuredCollectives[1].seconds = 1.1e-3;
+  EXPECT_NEAR(cost(plan::ALL_REDUCE, 512, 1 << 26).seconds(one),
+              std::max(form, 1.1e-3 * 64), 1e-9);
   EXPECT_EQ(cost(plan::ALL_GATHER, 2, kBytes).slowness, 1);
+}
+
+/// A row for two ranks is no bound from above.
+TEST(CollectiveTimes, MoreRanksTakeTheFormWhereItIsLonger) {
+  Cluster one = cluster({{"host", 8, kRate, kLatency}});
+  one.measuredCollectives = {{plan::ALL_REDUCE, 2, 1 << 20, 1e-4}};
+  const TransferCost four = costOnCluster(one, plan::ALL_REDUCE, plan::AUTO,
+                                          placeOf(one, ranks(4)), kBytes);
+  EXPECT_NEAR(four.seconds(one), 6 * kLatency + 1.5 * kBytes / kRate, 1e-12);
+}
+
+TEST(CollectiveTimes, AFixedRingIsTimedWhereThereIsNoOtherWay) {
+  Cluster one = cluster({{"host", 8, kRate, kLatency}});
+  one.measuredCollectives = {{plan::ALL_REDUCE, 2, 1 << 20, 5e-3}};
+  auto seconds = [&](plan::CollectiveAlgorithm algorithm) {
+    return costOnCluster(one, plan::ALL_REDUCE, algorithm,
+                         placeOf(one, ranks(2)), kBytes)
+        .seconds(one);
+  };
+  const double form = 2 * kLatency + kBytes / kRate;
+  EXPECT_NEAR(seconds(plan::AUTO), 5e-3, 1e-12);
+  EXPECT_EQ(seconds(plan::RING), seconds(plan::AUTO));
+  EXPECT_LT(seconds(plan::PARALLEL), form + 1e-9);
+  one.ways = {CollectiveWay::Ring, CollectiveWay::Tree};
+  EXPECT_NEAR(seconds(plan::RING), form, 1e-12);
+}
+
+TEST(CollectiveTimes, MessagesAreTimedToo) {
+  Cluster both = cluster({{"host", 4, kRate, kLatency}, {"net", 8, 10, 10}});
+  both.measuredCollectives = {{plan::SEND_RECEIVE, 2, 1 << 10, 1e-3},
+                              {plan::SEND_RECEIVE, 2, 1 << 20, 5e-3}};
+  EXPECT_NEAR(messageCost(both, 0, 3, 1 << 20).seconds(both), 5e-3, 1e-12);
+  EXPECT_NEAR(messageCost(both, 0, 3, 0).seconds(both), 1e-3, 1e-12);
+  EXPECT_DOUBLE_EQ(messageCost(both, 3, 4, 50).seconds(both), 10 + 5);
+  // So are shifts among more ranks, of which each sends one.
+  EXPECT_NEAR(costOnCluster(both, plan::SEND_RECEIVE, plan::AUTO,
+                            placeOf(both, ranks(4)), 1 << 20)
+                  .seconds(both),
+              5e-3, 1e-12);
+}
+
+/// A level at which bytes take no time has all that was timed as latency.
+TEST(CollectiveTimes, WhatWasTimedCountsWithoutARate) {
+  Cluster one = cluster({{"host", 8, 0, 0}});
+  one.measuredCollectives = {{plan::ALL_REDUCE, 2, 1 << 10, 1e-3},
+                             {plan::ALL_REDUCE, 2, 1 << 20, 5e-3}};
+  const TransferCost cost = costOnCluster(one, plan::ALL_REDUCE, plan::AUTO,
+                                          placeOf(one, ranks(2)), 1 << 20);
+  EXPECT_NEAR(cost.latencySeconds, 5e-3, 1e-12);
+  EXPECT_NEAR(cost.seconds(one), 5e-3, 1e-12);
 }
 
 /// Eight devices a block, of 100 bytes/s inside and 10 outside.

@@ -23,14 +23,15 @@ plan::Program makeProduct(int64_t m, int64_t n, int64_t k, int64_t batch) {
 }
 
 /// Attention of so many samples with one head each.
-plan::Program makeAttention(int64_t batch, int64_t length, int64_t width) {
+plan::Program makeAttention(int64_t batch, int64_t length, int64_t width,
+                            const std::vector<std::string> &flags = {}) {
   plan::Program program;
   auto add = [&] {
     return test::addBuffer(program, plan::TRANSIENT, 0, plan::F32,
                            {batch, length, 1, width});
   };
   const uint32_t q = add(), k = add(), v = add(), result = add();
-  test::addCall(program, "attention", {q, k, v}, {result}, {});
+  test::addCall(program, "attention", {q, k, v}, {result}, flags);
   program.mutable_instructions(0)->set_flops(
       double(batch * length * width)); // to count with
   program.mutable_instructions(0)->set_bytes(
@@ -62,10 +63,10 @@ TEST(InstructionTimes, ProductsAreKnownByTheirForm) {
 TEST(InstructionTimes, AMeasuredProductOfTheSameFormCounts) {
   SimulatedDevice device = test::idealCluster().device;
   MeasuredMatmul row{2, 4, 8, 3, false, false, plan::F32, 100};
-  device.efficiency.matmul.measured.push_back(row);
-  row.transposesA = true;
-  row.flopsPerSecond = 10;
-  device.efficiency.matmul.measured.push_back(row);
+  MeasuredMatmul turned = row;
+  turned.transposesA = true;
+  turned.flopsPerSecond = 10;
+  device.efficiency.matmul.measured = MeasuredProducts({row, turned});
   device.bytesPerSecond = 1; // counts for what was not measured
   const plan::Program program = makeProduct(2, 4, 8, 3);
   EXPECT_NEAR(secondsOf(device, false, program, program.instructions(0)),
@@ -98,6 +99,9 @@ TEST(InstructionTimes, CallsOfTheSameFormTakeAsLongForEachPart) {
   const plan::Program asked = makeAttention(32, 4, 8);
   EXPECT_EQ(describe(asked, asked.instructions(0)).form,
             (std::vector<int64_t>{4, 4, 8, 1}));
+  const plan::Program causal = makeAttention(32, 4, 8, {"causal"});
+  EXPECT_EQ(describe(causal, causal.instructions(0)).form,
+            (std::vector<int64_t>{4, 4, 8, 2}));
   EXPECT_NEAR(secondsOf(device, false, asked, asked.instructions(0)), 1.5, 0.1);
 }
 

@@ -48,6 +48,16 @@ TEST(MeasuredTimes, AKindThatWasNotTimedIsNotGuessed) {
   EXPECT_TRUE(MeasuredTimes().empty());
 }
 
+/// A call of one size is no kernel: it is compared by its work.
+TEST(MeasuredTimes, KernelsAreKnownByTheirKind) {
+  MeasuredTimes times;
+  times.add({"sort", "sort", 100, 100, 1, {8}});
+  times.add({"kernel", "train.add", 100, 100, 1, {8}});
+  EXPECT_NEAR(*times.find({"sort", "sort", 400, 100, 0, {8}}), 4, 1e-9);
+  // By the geometric mean of its bytes and its work, (101 / 101 * 4)^(1/2).
+  EXPECT_NEAR(*times.find({"kernel", "train.add", 400, 100, 0, {8}}), 2, 1e-9);
+}
+
 TEST(MeasuredTimes, OperatorsAreTheFirstWordOfALabel) {
   EXPECT_EQ(operatorsOfLabel("train.add+gelu h.0/Gelu"), "train.add+gelu");
 }

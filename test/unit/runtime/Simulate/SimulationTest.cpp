@@ -187,6 +187,19 @@ TEST(Simulation, WhatIsHiddenIsNotExposed) {
   EXPECT_EQ(step.orders.roles[0].exposed.count("dp"), 0u);
 }
 
+/// Sums that were timed at 2 s for 400 bytes, where the level's rate says 1 s,
+/// keep the link busy for twice as long as their bytes.
+TEST(Simulation, SlowTransfersKeepLinksBusy) {
+  Cluster on = cluster({{"links", 8, 400, 0}});
+  SimulatedStep step = simulate(makeOverlap(), on);
+  EXPECT_NEAR(step.orders.roles[0].busyBytes[0], 400, 1e-9);
+  on.measuredCollectives = {{plan::ALL_REDUCE, 2, 4, 1e-9},
+                            {plan::ALL_REDUCE, 2, 400, 2}};
+  step = simulate(makeOverlap(), on);
+  EXPECT_NEAR(step.orders.roles[0].sentBytes[0], 400, 1e-9);
+  EXPECT_NEAR(step.orders.roles[0].busyBytes[0], 800, 1e-5);
+}
+
 /// The slowest stage of a pipeline takes all its time, the others fill and
 /// empty it.
 TEST(Simulation, StragglersStretchTheStep) {
