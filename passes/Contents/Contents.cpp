@@ -204,9 +204,12 @@ static void addRegions(OpPassManager &manager, const PassOptions &options) {
     manager.addPass(createSplitSumsPass());
 }
 
-PoolPlan planPools(PassOptions options, const std::string &encodings,
+PoolPlan planPools(PassOptions options, std::optional<std::string> encodings,
                    bool always) {
-  options.encodings->encodings = encodings;
+  if (!encodings)
+    options.encodings->partition = options.recompute.partition = "";
+  options.encodings->encodings = encodings.value_or("none");
+  options.recompute.encodings = options.encodings->encodings;
   PoolPlan plan;
   plan.pools.addPass(createKeepPoolPlacesPass({always}));
   addRegions(plan.rest, options);
@@ -223,7 +226,7 @@ static void addPools(OpPassManager &manager, const PassOptions &options) {
   }
   manager.addPass(createPlanPoolPlacesPass(
       {options.encodings->encodings},
-      [options](const std::string &encodings, bool always) {
+      [options](std::optional<std::string> encodings, bool always) {
         return planPools(options, encodings, always);
       }));
 }
@@ -286,6 +289,8 @@ void addServer(OpPassManager &manager, const PassOptions &options) {
 static void addPlacedBuffers(OpPassManager &manager) {
   // Values become buffers, regions kernels.
   manager.addPass(createConvertToSchedPass());
+  // Which of the marked parameters are needed too soon to be copied.
+  manager.addPass(createKeepBusyStatesPass());
   // Small kernels behind one another become one.
   manager.addPass(createJoinLaunchesPass());
   // The host updates what it has been given to keep.

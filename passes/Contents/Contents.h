@@ -111,8 +111,8 @@ void addSharded(mlir::OpPassManager &manager, const PassOptions &options);
 void addFused(mlir::OpPassManager &manager, const PassOptions &options);
 
 /// How a step is planned from its max pools on, with these encodings in the
-/// place of the options'.
-PoolPlan planPools(PassOptions options, const std::string &encodings,
+/// place of the options', or with all whole.
+PoolPlan planPools(PassOptions options, std::optional<std::string> encodings,
                    bool always);
 
 /// Which values are kept for the backward, and how.

@@ -29,7 +29,7 @@ static void registerMeasuringPasses() {
   registerPass([listRest] { return createEncodeKeptPass({}, listRest()); });
   registerPass([options] {
     return createPlanPoolPlacesPass(
-        {}, [options](const std::string &encodings, bool always) {
+        {}, [options](std::optional<std::string> encodings, bool always) {
           return planPools(options, encodings, always);
         });
   });

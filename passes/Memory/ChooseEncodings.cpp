@@ -105,14 +105,23 @@ private:
       least = *peak;
       values = std::move(fewer);
     }
-    dist::addNote(
-        getOperation(),
+    tell(values.count(), double(*before - *least) / (1 << 20));
+    return success();
+  }
+
+  /// Pools keep no places in a plan without encodings, so that with no value
+  /// these alone may lower it.
+  void tell(unsigned count, double mebibytes) {
+    std::string note =
         llvm::formatv("{0} value{1} kept for the backward in fewer bytes, "
                       "which lowers the plan by {2:F2} MiB",
-                      values.count(), values.count() == 1 ? " is" : "s are",
-                      double(*before - *least) / (1 << 20))
-            .str());
-    return success();
+                      count, count == 1 ? " is" : "s are", mebibytes);
+    if (count == 0)
+      note = llvm::formatv("max pools keep the places of their maxima, which "
+                           "lowers the plan by {0:F2} MiB; no value is kept "
+                           "in fewer bytes besides",
+                           mebibytes);
+    dist::addNote(getOperation(), note);
   }
 
   FailureOr<int64_t> measure(const llvm::BitVector &values) {

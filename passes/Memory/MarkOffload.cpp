@@ -4,6 +4,8 @@
 #include "dialects/Sched/SchedDialect.h"
 #include "dialects/Train/Float8Ops.h"
 #include "passes/Memory/StepAnalysis.h"
+#include "passes/Scheduling/Passes.h"
+#include "passes/Scheduling/TrainProgram.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
@@ -43,14 +45,12 @@ std::optional<OffloadChoice> parseOffload(StringRef text) {
 static void
 forEachState(ModuleOp module,
              llvm::function_ref<void(StateOp state, bool isOptimizer)> body) {
-  bool hasCopies = llvm::any_of(module.getOps<StateOp>(), [](StateOp state) {
-    return state.getKind() == kCopy;
-  });
+  const StateKind weights = getWeightKind(module);
   for (StateOp state : module.getOps<StateOp>()) {
     const StateKind kind = state.getKind();
     bool isOptimizer = (kind == kOptimizer && !isAmaxHistory(state)) ||
-                       (hasCopies && kind == kParameter);
-    bool isParameter = kind == (hasCopies ? kCopy : kParameter);
+                       (kind == kParameter && weights != kParameter);
+    bool isParameter = kind == weights;
     if ((isOptimizer || isParameter) && isLarge(state.getTensorType()))
       body(state, isOptimizer);
   }
@@ -89,6 +89,8 @@ void markOffload(ModuleOp module, const OffloadChoice &choice) {
     if (isOptimizer && choice.update)
       state.setHostUpdate(true);
   });
+  if (choice.parameters && choice.keepsBusy)
+    module->setAttr(kKeepsBusyAttr, UnitAttr::get(module.getContext()));
   func::FuncOp step = findStep(module);
   if (step && (choice.activations || choice.values.any()))
     markActivations(step, choice);

@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace zc {
@@ -33,10 +34,11 @@ struct PoolPlan {
   mlir::OpPassManager pools, rest;
 };
 
-/// The plan with these encodings, and with the places of all max pools or of
+/// The plan with these encodings, or with nothing kept otherwise than whole,
+/// and with the places of all max pools or of
 /// those alone whose images the backward reads for nothing else.
 using PoolPlanner =
-    std::function<PoolPlan(const std::string &encodings, bool always)>;
+    std::function<PoolPlan(std::optional<std::string> encodings, bool always)>;
 
 std::unique_ptr<mlir::Pass>
 createPlanPoolPlacesPass(const PlanPoolPlacesPassOptions &options,

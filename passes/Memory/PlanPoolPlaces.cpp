@@ -64,7 +64,7 @@ private:
   /// Marks the module for the passes behind. Those of the plans that are
   /// measured see the plain peak, too, so that they decide as these will.
   bool choosesExact(const PoolPlan &exact, const PoolPlan &rounded) {
-    if (std::optional<int64_t> plain = measure(planner("none", false)))
+    if (std::optional<int64_t> plain = measure(planner(std::nullopt, false)))
       getOperation()->setAttr(
           kPlainPeakAttr,
           IntegerAttr::get(IntegerType::get(&getContext(), 64), *plain));

@@ -12,6 +12,7 @@
 #include "passes/Memory/Passes.h"
 #include "passes/Memory/PlanCandidates.h"
 #include "passes/Memory/Winograd.h"
+#include "passes/Target/Target.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringExtras.h"
@@ -47,7 +48,10 @@ struct RecomputePassImpl : impl::RecomputePassBase<RecomputePassImpl> {
       return signalPassFailure();
     }
     choice = *parsed;
-    encoding = {encodings, partition};
+    encoding = {getOperation()->hasAttr(kExactEncodingsAttr)
+                    ? withoutRounding(encodings)
+                    : std::string(encodings),
+                partition};
     std::string wrong;
     if (!parseEncodings(encodings, wrong)) {
       getOperation().emitError(wrong);
@@ -81,6 +85,7 @@ private:
       return failure();
     if (isFree)
       choice = plan->offload;
+    choice.keepsBusy = keepsBusy;
     unsigned clones = applyPlan(step, plan->kept);
     numRecomputed = clones;
     double part = candidates.forwardSeconds() > 0
@@ -205,6 +210,7 @@ private:
       return measureAnew(plan);
     llvm::ArrayRef<uintptr_t> words = plan.kept.getData();
     std::vector<uintptr_t> key(words.begin(), words.end());
+    key.push_back(keepsBusy);
     auto known = peaks.find(key);
     if (known != peaks.end())
       return known->second;
@@ -215,8 +221,9 @@ private:
   }
 
   FailureOr<Peak> measureAnew(const MemoryPlan &plan) {
-    return measurePeak(getOperation(), plan.kept,
-                       isFree ? plan.offload : choice, encoding, rest);
+    OffloadChoice offload = isFree ? plan.offload : choice;
+    offload.keepsBusy = keepsBusy;
+    return measurePeak(getOperation(), plan.kept, offload, encoding, rest);
   }
 
   /// Whether a plan may need less than `bytes`: about what it would without
@@ -264,8 +271,20 @@ private:
     return std::optional<MemoryPlan>();
   }
 
-  /// Whether it fits; keeps the least that was seen.
+  /// Whether it fits, if need be with all parameters away that it offloads.
   FailureOr<bool> tryPlan(const MemoryPlan &plan) {
+    FailureOr<bool> fits = tryPlan(plan, /*keeps=*/true);
+    const bool mayKeep = (isFree ? plan.offload : choice).parameters &&
+                         getTarget(getOperation()).runsBesideHost();
+    if (failed(fits) || *fits || !mayKeep)
+      return fits;
+    return tryPlan(plan, /*keeps=*/false);
+  }
+
+  /// The same with or without those that steps begin with; keeps the least that
+  /// was seen.
+  FailureOr<bool> tryPlan(const MemoryPlan &plan, bool keeps) {
+    keepsBusy = keeps;
     FailureOr<Peak> peak = measure(plan);
     if (failed(peak))
       return failure();
@@ -346,6 +365,7 @@ private:
   EncodingChoice encoding;
   OffloadChoice choice;      // what is asked for, or has been chosen
   bool isFree = false;       // to choose
+  bool keepsBusy = true;     // of the plan that is measured, or was chosen
   std::optional<Peak> least; // that a plan was seen to need
   OffloadChoice leastOffload;
   std::map<std::vector<uintptr_t>, Peak> peaks; // if nothing is offloaded

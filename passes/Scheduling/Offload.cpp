@@ -5,7 +5,6 @@
 // order, so that times are known, and before offsets, so that the bytes count.
 //
 //===----------------------------------------------------------------------===//
-#include "dialects/Dist/Notes.h"
 #include "passes/Scheduling/OffloadTimes.h"
 #include "passes/Scheduling/OffloadUses.h"
 #include "passes/Scheduling/Passes.h"
@@ -282,34 +281,12 @@ namespace {
 
 struct OffloadPass : impl::OffloadPassBase<OffloadPass> {
   void runOnOperation() override {
-    keepBusyStates();
     for (ProgramOp program : getOperation().getOps<ProgramOp>()) {
       Offloader offloader(program);
       offloader.run();
       numFetches += offloader.getNumFetches();
       numStores += offloader.getNumStores();
     }
-  }
-
-private:
-  /// States that a step or a micro-batch begins with stay on the device, for
-  /// all programs.
-  void keepBusyStates() {
-    SymbolTable symbols(getOperation());
-    unsigned kept = 0;
-    for (StringRef name : {train::kStepProgram, train::kMicroProgram})
-      if (auto program = symbols.lookup<ProgramOp>(name))
-        for (Value root : OffloadUses(program).findBusyStates()) {
-          auto use = cast<sched::StateOp>(root.getDefiningOp());
-          symbols.lookup<train::StateOp>(use.getState()).setOffloaded(false);
-          ++kept;
-        }
-    if (kept > 0)
-      dist::addNote(getOperation(),
-                    llvm::Twine(kept) +
-                        " of the states to offload stay on the device: steps "
-                        "begin with them, and copies would not be there in "
-                        "time");
   }
 };
 

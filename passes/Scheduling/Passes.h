@@ -17,6 +17,9 @@ namespace zc {
 /// On a sched.program: the program that it is what ranks of one role run of.
 inline constexpr llvm::StringLiteral kRoleOfAttr = "sched.role_of";
 
+/// On a module: states stay on the device as --zc-keep-busy-states says.
+inline constexpr llvm::StringLiteral kKeepsBusyAttr = "memory.keeps_busy";
+
 } // namespace zc
 
 #endif // ZC_PASSES_SCHEDULING_PASSES_H

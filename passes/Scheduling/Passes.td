@@ -137,6 +137,31 @@ def JoinLaunchesPass : Pass<"zc-join-launches", "::mlir::ModuleOp"> {
   let dependentDialects = ["::zc::sched::SchedDialect"];
 }
 
+def KeepBusyStatesPass : Pass<"zc-keep-busy-states", "::mlir::ModuleOp"> {
+  let summary = "keep parameters on the device that steps begin with";
+  let description = [{
+    Requires the programs of `--zc-convert-to-sched`. On a module with
+    `memory.keeps_busy` a parameter that is `offloaded`, or its 16-bit copy that
+    forward and backward read, is no longer if a step or a micro-batch wants it
+    sooner than it could be there; one that the program writes, sooner than it
+    could be away behind its end and back in front of the next one's first use.
+    A note says how many these are. The second memory is a host's: who keeps
+    states in a file wants the room, whatever it takes.
+
+    ```mlir
+    train.state @table "parameter" : tensor<4xf32> {offloaded}
+    sched.program @step {
+      %t = sched.state @table : memref<4xf32>
+      sched.launch @first ins(%t : ...)
+    // becomes
+    train.state @table "parameter" : tensor<4xf32>
+    ```
+  }];
+  let statistics = [
+    Statistic<"numKept", "num-kept", "Parameters that stay">
+  ];
+}
+
 def HostUpdatesPass : Pass<"zc-host-updates", "::mlir::ModuleOp"> {
   let summary = "let the host update the states that lie in its memory";
   let description = [{
@@ -177,8 +202,7 @@ def OffloadPass : Pass<"zc-offload", "::mlir::ModuleOp"> {
     nobody has to wait for them; the bytes on their way each way are at most twice
     the most that one instruction needs. Where the second memory is a host's, a
     value that is only read stays if its next use comes sooner than it would be
-    back, and a state stays on the device (a note counts them) if a step or a
-    micro-batch begins with it, sooner than it could be there.
+    back.
 
     ```mlir
     %m = sched.state @m : memref<4xf32> // offloaded

@@ -16,6 +16,14 @@ using namespace zc::train;
 
 namespace zc {
 
+train::StateKind getWeightKind(ModuleOp module) {
+  const bool hasCopies =
+      llvm::any_of(module.getOps<train::StateOp>(), [](train::StateOp state) {
+        return state.getKind() == train::kCopy;
+      });
+  return hasCopies ? train::kCopy : train::kParameter;
+}
+
 Value getTensorRoot(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     Value viewed = getViewed(op);

@@ -13,6 +13,10 @@ bool isCollective(train::FusedOp op);
 /// The fused op's result or the argument that `value` is a view of.
 mlir::Value getTensorRoot(mlir::Value value);
 
+/// The kind that forward and backward read as weights: parameters, or their
+/// 16-bit copies where there are some.
+train::StateKind getWeightKind(mlir::ModuleOp module);
+
 /// The element of its root that `value` begins at.
 int64_t getRootOffset(mlir::Value value);
 

@@ -60,6 +60,13 @@ class Gates(Moe):
             with self.subTest(name=name):
                 self.check(name)
 
+    def test_switch_has_one_expert_a_token(self):
+        artifact = self.artifact(FOLDER / "switch.onnx", "--loss",
+                                 "softmax-cross-entropy")
+        for layer in json.loads(self.zc("inspect", artifact, "--json"))[
+                "experts"]["layers"]:
+            self.assertEqual(layer["chosen"], 1)
+
     def test_ranks_and_parts(self):
         """Losses are means over samples, however these are divided."""
         for name, ranks, *options in (

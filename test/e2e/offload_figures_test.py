@@ -89,6 +89,38 @@ class Figures(RequirementsTest):
             fallen = plain["memory"]["peak"] - away["memory"]["peak"]
             self.assertGreater(fallen, 0.14e9)
 
+    def test_a_budget_moves_the_table(self):
+        """K-02: what stays costs memory. A budget that this exceeds has all
+        parameters away."""
+        model = self.write_large(layers=4, width=256, heads=4, length=256,
+                                 batch=8, vocabulary=4000, tied=0)
+        away = (model, "--optimizer", "sgd", "--recompute", "none", "--offload",
+                "parameters")
+        quick, roomy, low = (
+            self.memory_on_gpu(*away, *budget)
+            for budget in ((), ("--memory-budget", "212MiB"),
+                           ("--memory-budget", "208MiB")))
+        # Found: 210.6 and 206.7 MiB.
+        self.assertGreater(quick["peak"], 208 << 20)
+        self.assertEqual(roomy["peak"], quick["peak"])
+        self.assertLess(low["peak"], 208 << 20)
+        table = 4 * 4000 * 256
+        self.assertEqual(low["offloaded"] - quick["offloaded"], table)
+
+    def test_a_table_whose_moments_leave(self):
+        """K-02: only parameters stay. With a budget that this fits zc offloads an
+        optimizer's moments, those of the table that steps begin with, too."""
+        model = self.write_large(layers=2, width=256, heads=4, length=128,
+                                 batch=4, vocabulary=20000, tied=1)
+        adam = model, "--optimizer", "adamw"
+        moments = self.memory_on_gpu(*adam, "--offload", "optimizer")
+        self.assertGreater(moments["offloaded"], 8 * 20000 * 256)
+        # Found: 114.0 and 117.6 MiB.
+        for offload in ((), ("--offload", "parameters,optimizer")):
+            memory = self.memory_on_gpu(*adam, *offload, "--memory-budget",
+                                        "120MiB")
+            self.assertLess(memory["peak"], 120 << 20)
+
     def test_zero_offload(self):
         """K-03: of 13e9 parameters a GPU keeps the weights in 16 bits, 26 GB;
         moments and float32 weights are the host's, 12 bytes a parameter, and in

@@ -51,11 +51,13 @@ class PublicRuns(PlanTest):
             "--schedule", "interleaved", "--chunks", chunks, "--precision",
             "bf16", "--recompute", "layer", "--placement", "dp,pp,tp",
             "--divide-messages")
+        self.ranks = plan["ranks"]
         return plan["executed_flops"] / plan["step_s"] / plan["ranks"] / 1e12
 
     def test_megatron_145b(self):
         self.check("Megatron-LM 145.6B",
                    self.megatron(80, 12288, 96, 2304, 8, 24, 2))
+        self.assertEqual(self.ranks, 1536)  # D-26
 
     def test_megatron_530b(self):
         self.check("Megatron-LM 529.6B",

@@ -51,6 +51,7 @@
 // ONE-NEXT: {{^}}zc-order-instructions{{$}}
 // ONE-NEXT: {{^}}zc-overlap-collectives{{$}}
 // ONE-NEXT: {{^}}zc-convert-to-sched{{$}}
+// ONE-NEXT: {{^}}zc-keep-busy-states{{$}}
 // ONE-NEXT: {{^}}zc-join-launches{{$}}
 // ONE-NEXT: {{^}}zc-host-updates{{$}}
 // ONE-NEXT: {{^}}zc-offload{{$}}
@@ -111,6 +112,7 @@
 // RANKS-NEXT: {{^}}zc-order-instructions{{$}}
 // RANKS-NEXT: {{^}}zc-overlap-collectives{{$}}
 // RANKS-NEXT: {{^}}zc-convert-to-sched{{$}}
+// RANKS-NEXT: {{^}}zc-keep-busy-states{{$}}
 // RANKS-NEXT: {{^}}zc-join-launches{{$}}
 // RANKS-NEXT: {{^}}zc-host-updates{{$}}
 // RANKS-NEXT: {{^}}zc-offload{{$}}

@@ -258,11 +258,17 @@ void markSome(ModuleOp module, std::mt19937 &random) {
     if (random() % 3 == 0)
       state.setOffloaded(true);
   for (auto state : module.getOps<train::StateOp>())
-    state.setHostUpdate(state.getOffloaded());
+    state.setHostUpdate(state.getOffloaded() && random() % 4 != 0);
   module.walk([&](train::FusedOp op) {
     if (random() % 3 == 0 && op.getNumResults() > 0)
       op.setOffloaded({0});
   });
+}
+
+unsigned countOffloaded(ModuleOp module) {
+  return llvm::count_if(
+      module.getOps<train::StateOp>(),
+      [](train::StateOp state) { return state.getOffloaded(); });
 }
 
 // Tests that order, conversion and offsets together keep every value until its
@@ -291,15 +297,19 @@ TEST(SchedulingSimulationTest, RandomProgramsKeepTheirMeaning) {
       &context);
   ASSERT_TRUE(gpu);
   std::mt19937 random(6);
-  unsigned numAsync = 0, numCopies = 0, numOnHost = 0;
+  unsigned numAsync = 0, numCopies = 0, numOnHost = 0, numStaying = 0;
   for (int round = 0; round < 400; ++round) {
     OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
     Symbols expected = evaluate(buildRandomProgram(*module, random));
     if (round % 2 == 1)
       markSome(*module, random);
-    if (round % 4 == 3) // where some stay for their next use
+    if (round % 4 == 3) { // where some stay for their next use, or for good
       (*module)->setAttr(sched::kTargetAttr, gpu);
+      (*module)->setAttr(kKeepsBusyAttr, UnitAttr::get(&context));
+    }
+    const unsigned numMarked = countOffloaded(*module);
     ASSERT_TRUE(succeeded(manager.run(*module))) << "round " << round;
+    numStaying += numMarked - countOffloaded(*module);
     auto program = *module->getOps<sched::ProgramOp>().begin();
     Machine machine(*module);
     Symbols found = machine.run(program);
@@ -318,6 +328,7 @@ TEST(SchedulingSimulationTest, RandomProgramsKeepTheirMeaning) {
   EXPECT_GT(numAsync, 400u);
   EXPECT_GT(numCopies, 300u);
   EXPECT_GT(numOnHost, 5u);
+  EXPECT_GT(numStaying, 20u);
 }
 
 } // namespace

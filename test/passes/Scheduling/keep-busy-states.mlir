@@ -1,0 +1,201 @@
+// RUN: zc-opt %s --zc-keep-busy-states --zc-offload -split-input-file | FileCheck %s
+// RUN: zc-opt %s --zc-keep-busy-states --zc-join-launches -split-input-file | FileCheck %s --check-prefix=JOINED
+
+// Parameters of 4 MB, whose copies take 0.1 ms on a GPU's link.
+
+// Tests that a table which a step begins with stays on the device, and that this
+// is said; a layer's parameter, wanted later, is copied.
+// CHECK: module attributes {dist.notes = ["1 of 2 parameters to offload, 4.00 MiB, stays on the device: steps begin with it, before it could be there; a --memory-budget that this does not fit moves it"], sched.target
+// CHECK: train.state @table "parameter" : tensor<1048576xf32>
+// CHECK-NOT: {offloaded}
+// CHECK: train.state @layer "parameter" : tensor<1048576xf32> {offloaded}
+// CHECK-LABEL: sched.program @step
+// CHECK-NOT: fetch table
+// CHECK: label = "fetch layer"
+// CHECK-NOT: label =
+module attributes {memory.keeps_busy, sched.target = #sched.target<device = "cuda">} {
+train.state @table "parameter" : tensor<1048576xf32>  {offloaded}
+train.state @layer "parameter" : tensor<1048576xf32> {offloaded}
+sched.kernel @add {
+^bb0(%x: tensor<1048576xf32>, %y: tensor<1048576xf32>):
+  %z = train.add %x, %y : (tensor<1048576xf32>, tensor<1048576xf32>) -> tensor<1048576xf32>
+  train.yield %z : tensor<1048576xf32>
+}
+sched.program @step {
+  %table = sched.state @table : memref<1048576xf32>
+  %layer = sched.state @layer : memref<1048576xf32>
+  %a = sched.alloc "activations" : memref<1048576xf32>
+  sched.launch @add ins(%table, %table : memref<1048576xf32>, memref<1048576xf32>) outs(%a : memref<1048576xf32>) {bytes = 1.0e9 : f64}
+  %b = sched.alloc "activations" : memref<1048576xf32>
+  sched.launch @add ins(%a, %layer : memref<1048576xf32>, memref<1048576xf32>) outs(%b : memref<1048576xf32>) {bytes = 1.0e9 : f64}
+  %c = sched.alloc "activations" : memref<1048576xf32>
+  sched.launch @add ins(%b, %table : memref<1048576xf32>, memref<1048576xf32>) outs(%c : memref<1048576xf32>) {bytes = 1.0e9 : f64}
+  sched.output "output" "f" %c : memref<1048576xf32>
+}
+}
+
+// -----
+
+// Tests that of three reads two share a buffer where what runs between them takes
+// less time than the way back; the third, later than that, has it copied again.
+// CHECK-LABEL: sched.program @apart
+// CHECK-COUNT-2: label = "fetch layer"
+// CHECK-NOT: label = "fetch layer"
+module attributes {memory.keeps_busy, sched.target = #sched.target<device = "cuda">} {
+train.state @layer "parameter" : tensor<1048576xf32> {offloaded}
+sched.kernel @add {
+^bb0(%x: tensor<1048576xf32>, %y: tensor<1048576xf32>):
+  %z = train.add %x, %y : (tensor<1048576xf32>, tensor<1048576xf32>) -> tensor<1048576xf32>
+  train.yield %z : tensor<1048576xf32>
+}
+sched.program @apart {
+  %layer = sched.state @layer : memref<1048576xf32>
+  %x = sched.input "x" : memref<1048576xf32>
+  %a = sched.alloc "activations" : memref<1048576xf32>
+  sched.launch @add ins(%x, %layer : memref<1048576xf32>, memref<1048576xf32>) outs(%a : memref<1048576xf32>) {bytes = 1.0e6 : f64}
+  %b = sched.alloc "activations" : memref<1048576xf32>
+  sched.launch @add ins(%a, %a : memref<1048576xf32>, memref<1048576xf32>) outs(%b : memref<1048576xf32>) {bytes = 1.0e6 : f64}
+  %c = sched.alloc "activations" : memref<1048576xf32>
+  sched.launch @add ins(%b, %b : memref<1048576xf32>, memref<1048576xf32>) outs(%c : memref<1048576xf32>) {bytes = 1.0e6 : f64}
+  %d = sched.alloc "activations" : memref<1048576xf32>
+  sched.launch @add ins(%c, %layer : memref<1048576xf32>, memref<1048576xf32>) outs(%d : memref<1048576xf32>) {bytes = 1.0e6 : f64}
+  %e = sched.alloc "activations" : memref<1048576xf32>
+  sched.launch @add ins(%d, %d : memref<1048576xf32>, memref<1048576xf32>) outs(%e : memref<1048576xf32>) {bytes = 1.0e9 : f64}
+  %f = sched.alloc "activations" : memref<1048576xf32>
+  sched.launch @add ins(%e, %e : memref<1048576xf32>, memref<1048576xf32>) outs(%f : memref<1048576xf32>) {bytes = 1.0e9 : f64}
+  %g = sched.alloc "activations" : memref<1048576xf32>
+  sched.launch @add ins(%f, %layer : memref<1048576xf32>, memref<1048576xf32>) outs(%g : memref<1048576xf32>) {bytes = 1.0e6 : f64}
+  sched.output "output" "f" %g : memref<1048576xf32>
+}
+}
+
+// -----
+
+// Tests that a micro-batch's table stays, too, though no micro-batch ends with it.
+// CHECK: train.state @table "parameter" : tensor<1048576xf32>
+// CHECK-NOT: {offloaded}
+// CHECK-LABEL: sched.program @micro
+// CHECK-NOT: fetch
+module attributes {memory.keeps_busy, sched.target = #sched.target<device = "cuda">} {
+train.state @table "parameter" : tensor<1048576xf32> {offloaded}
+sched.kernel @add {
+^bb0(%x: tensor<1048576xf32>, %y: tensor<1048576xf32>):
+  %z = train.add %x, %y : (tensor<1048576xf32>, tensor<1048576xf32>) -> tensor<1048576xf32>
+  train.yield %z : tensor<1048576xf32>
+}
+sched.program @micro {
+  %table = sched.state @table : memref<1048576xf32>
+  %a = sched.alloc "activations" : memref<1048576xf32>
+  sched.launch @add ins(%table, %table : memref<1048576xf32>, memref<1048576xf32>) outs(%a : memref<1048576xf32>) {bytes = 1.0e9 : f64}
+  %b = sched.alloc "activations" : memref<1048576xf32>
+  sched.launch @add ins(%a, %a : memref<1048576xf32>, memref<1048576xf32>) outs(%b : memref<1048576xf32>) {bytes = 1.0e9 : f64}
+  sched.output "output" "f" %b : memref<1048576xf32>
+}
+}
+
+// -----
+
+// Tests that on a module without the mark, as a plan for a budget may be, nothing
+// stays.
+// CHECK: module attributes {sched.target
+// CHECK: train.state @table "parameter" : tensor<1048576xf32> {offloaded}
+// CHECK-LABEL: sched.program @step
+// CHECK: label = "fetch table"
+module attributes {sched.target = #sched.target<device = "cuda">} {
+train.state @table "parameter" : tensor<1048576xf32> {offloaded}
+sched.kernel @add {
+^bb0(%x: tensor<1048576xf32>, %y: tensor<1048576xf32>):
+  %z = train.add %x, %y : (tensor<1048576xf32>, tensor<1048576xf32>) -> tensor<1048576xf32>
+  train.yield %z : tensor<1048576xf32>
+}
+sched.program @step {
+  %table = sched.state @table : memref<1048576xf32>
+  %a = sched.alloc "activations" : memref<1048576xf32>
+  sched.launch @add ins(%table, %table : memref<1048576xf32>, memref<1048576xf32>) outs(%a : memref<1048576xf32>) {bytes = 1.0e9 : f64}
+  sched.output "output" "f" %a : memref<1048576xf32>
+}
+}
+
+// -----
+
+// Tests parameters that a step writes. It reads both 0.15 ms after its begin,
+// which is time for a copy there, 0.105 ms, and not for one away besides: the one
+// that it writes at its end stays, the one that it writes 1 ms before is copied. A moment that a step both begins and ends with leaves: that is
+// what it was asked for.
+// CHECK: module attributes {dist.notes = ["1 of 2 parameters to offload, 4.00 MiB, stays
+// CHECK: train.state @late "parameter" : tensor<1048576xf32>
+// CHECK-NOT: {offloaded}
+// CHECK: train.state @early "parameter" : tensor<1048576xf32> {offloaded}
+// CHECK: train.state @moment "optimizer" : tensor<1048576xf32> {offloaded}
+// CHECK-LABEL: sched.program @step
+// CHECK-NOT: late"
+// CHECK-DAG: label = "fetch moment"
+// CHECK-DAG: label = "fetch early"
+// CHECK-DAG: label = "store early"
+// CHECK-DAG: label = "store moment"
+// CHECK-NOT: late"
+// CHECK: sched.output
+module attributes {memory.keeps_busy, sched.target = #sched.target<device = "cuda", machine = #sched.machine<name = "g", rates = [#sched.rate<work = "kernel", type = "f32", flops = 1.0e15>], bytes = 1.0e12, copy = 4.0e10, copy_seconds = 1.0e-5, host = 5.0e10, launch = 0.0, links = [#sched.link<ranks = 4, seconds = 1.0e-6, bytes = 1.0e9>], ways = ["ring"], axes = ["dp"], sizes = [4]>>} {
+train.state @late "parameter" : tensor<1048576xf32> {offloaded}
+train.state @early "parameter" : tensor<1048576xf32> {offloaded}
+train.state @moment "optimizer" : tensor<1048576xf32> {offloaded}
+sched.kernel @add {
+^bb0(%x: tensor<1048576xf32>, %y: tensor<1048576xf32>):
+  %z = train.add %x, %y : (tensor<1048576xf32>, tensor<1048576xf32>) -> tensor<1048576xf32>
+  train.yield %z : tensor<1048576xf32>
+}
+sched.program @step {
+  %late = sched.state @late : memref<1048576xf32>
+  %early = sched.state @early : memref<1048576xf32>
+  %moment = sched.state @moment : memref<1048576xf32>
+  %a = sched.alloc "activations" : memref<1048576xf32>
+  sched.launch @add ins(%moment, %moment : memref<1048576xf32>, memref<1048576xf32>) outs(%a : memref<1048576xf32>) {bytes = 1.5e8 : f64}
+  %b = sched.alloc "activations" : memref<1048576xf32>
+  sched.launch @add ins(%a, %late : memref<1048576xf32>, memref<1048576xf32>) outs(%b : memref<1048576xf32>) {bytes = 1.0e6 : f64}
+  %early1 = sched.view %early : memref<1048576xf32> to memref<1048576xf32>
+  %e = sched.alloc "activations" : memref<1048576xf32>
+  sched.launch @add ins(%b, %early : memref<1048576xf32>, memref<1048576xf32>) outs(%e : memref<1048576xf32>) {bytes = 1.0e6 : f64}
+  sched.launch @add ins(%b, %e : memref<1048576xf32>, memref<1048576xf32>) outs(%early1 : memref<1048576xf32>) {bytes = 1.0e6 : f64}
+  %c = sched.alloc "activations" : memref<1048576xf32>
+  sched.launch @add ins(%b, %b : memref<1048576xf32>, memref<1048576xf32>) outs(%c : memref<1048576xf32>) {bytes = 1.0e9 : f64}
+  %late1 = sched.view %late : memref<1048576xf32> to memref<1048576xf32>
+  sched.launch @add ins(%c, %c : memref<1048576xf32>, memref<1048576xf32>) outs(%late1 : memref<1048576xf32>) {bytes = 1.0e6 : f64}
+  %moment1 = sched.view %moment : memref<1048576xf32> to memref<1048576xf32>
+  sched.launch @add ins(%c, %c : memref<1048576xf32>, memref<1048576xf32>) outs(%moment1 : memref<1048576xf32>) {bytes = 1.0e6 : f64}
+  sched.output "output" "f" %c : memref<1048576xf32>
+}
+}
+
+// -----
+
+// Tests that launches which touch parameters that stay are joined, of those that
+// touch what is copied none.
+// JOINED: train.state @far
+// JOINED: sched.launch @square ins(%[[FAR:[0-9]+]] :
+// JOINED: sched.launch @square ins(%[[FAR]] :
+// JOINED: sched.launch @joined_0 ins(%{{.*}}, %{{.*}} :
+module attributes {memory.keeps_busy, sched.target = #sched.target<device = "cuda">} {
+train.state @near "parameter" : tensor<2048xf32> {offloaded}
+train.state @far "optimizer" : tensor<2048xf32> {offloaded}
+sched.kernel @square {
+^bb0(%x: tensor<2048xf32>):
+  %y = train.mul %x, %x : (tensor<2048xf32>, tensor<2048xf32>) -> tensor<2048xf32>
+  train.yield %y : tensor<2048xf32>
+}
+sched.program @step {
+  %near = sched.state @near : memref<2048xf32>
+  %far = sched.state @far : memref<2048xf32>
+  %a = sched.alloc "activations" : memref<2048xf32>
+  sched.launch @square ins(%near : memref<2048xf32>) outs(%a : memref<2048xf32>) {bytes = 1.0e4 : f64}
+  %b = sched.alloc "activations" : memref<2048xf32>
+  sched.launch @square ins(%near : memref<2048xf32>) outs(%b : memref<2048xf32>) {bytes = 1.0e4 : f64}
+  %c = sched.alloc "activations" : memref<2048xf32>
+  sched.launch @square ins(%far : memref<2048xf32>) outs(%c : memref<2048xf32>) {bytes = 1.0e4 : f64}
+  %d = sched.alloc "activations" : memref<2048xf32>
+  sched.launch @square ins(%far : memref<2048xf32>) outs(%d : memref<2048xf32>) {bytes = 1.0e4 : f64}
+  sched.output "output" "a" %a : memref<2048xf32>
+  sched.output "output" "b" %b : memref<2048xf32>
+  sched.output "output" "c" %c : memref<2048xf32>
+  sched.output "output" "d" %d : memref<2048xf32>
+}
+}
