@@ -200,7 +200,7 @@ def wrong_begin(text):
 
 def wrong_version(text):
     """A stage reads weights one step older or newer than it should."""
-    for match in re.finditer(r"(?<=train\.delay = )\d+", text):
+    for match in re.finditer(r"(?<=[{ ]delay = )\d+", text):
         for delay in (int(match[0]) - 1, int(match[0]) + 1):
             yield replaced(text, match, str(delay))
 
