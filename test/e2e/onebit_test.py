@@ -25,6 +25,13 @@ DIVIDED = {"hidden.weight": 0, "hidden.bias": 0, "head.weight": 1}
 FREEZE = 4
 
 
+def share_of_term(rank, ranks):
+    """How much of a sum the interpreter gives a rank: 1/2, 1/4, ... and of the
+    last two's part 3/4 and 1/4."""
+    return (0.5 ** (rank + 1) if rank < ranks - 2 else 1.0 if ranks == 1 else
+            0.5 ** (ranks - 2) * (0.75 if rank == ranks - 2 else 0.25))
+
+
 class Onebit(ZcTest):
 
     def build(self, *options, freeze=FREEZE, model=f"{CLASSIFIER}.onnx"):
@@ -119,8 +126,7 @@ class Reference(Onebit):
         results.mkdir()
         self.zc(module, "--program", "apply.compressed", *options,
                 "--output-dir", results, tool="zc-interpret")
-        # A sum of terms is on the first of simulated ranks.
-        own = [{name: each * (workers if rank == 0 else 0)
+        own = [{name: each * (workers * share_of_term(rank, workers))
                 for name, each in gradient.items()} for rank in range(workers)]
         norm = rule.step(own)
         expected = {**self.states(rule), "grad_norm": norm, "loss": 1.5,
