@@ -52,6 +52,13 @@ Peak readPeak(ModuleOp module) {
   return peak;
 }
 
+LogicalResult runUnverified(ModuleOp module, const OpPassManager &passes) {
+  PassManager manager(module.getContext(), ModuleOp::getOperationName());
+  static_cast<OpPassManager &>(manager) = passes;
+  manager.enableVerifier(false);
+  return manager.run(module);
+}
+
 std::string printBytes(int64_t bytes) {
   double size = static_cast<double>(bytes) / 1024;
   StringRef unit = "KiB";
@@ -77,10 +84,7 @@ FailureOr<Peak> measurePeak(ModuleOp module, const llvm::BitVector &kept,
   markOffload(*copy, offload);
   if (step)
     encodeKept(step, encoding);
-  PassManager manager(module.getContext(), ModuleOp::getOperationName());
-  static_cast<OpPassManager &>(manager) = rest;
-  manager.enableVerifier(false);
-  if (failed(manager.run(*copy)))
+  if (failed(runUnverified(*copy, rest)))
     return failure();
   return readPeak(*copy);
 }

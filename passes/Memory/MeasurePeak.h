@@ -24,6 +24,11 @@ struct Peak {
 /// The peak of a module whose programs have offsets.
 Peak readPeak(mlir::ModuleOp module);
 
+/// Runs passes on a module that is measured and thrown away, without verifying
+/// the IR after each.
+mlir::LogicalResult runUnverified(mlir::ModuleOp module,
+                                  const mlir::OpPassManager &passes);
+
 /// In units of 1024 bytes, rounded up, so that the printed number suffices.
 std::string printBytes(int64_t bytes);
 

@@ -20,13 +20,6 @@ namespace zc {
 
 namespace {
 
-LogicalResult runOn(ModuleOp module, const OpPassManager &passes) {
-  PassManager manager(module.getContext(), ModuleOp::getOperationName());
-  static_cast<OpPassManager &>(manager) = passes;
-  manager.enableVerifier(false);
-  return manager.run(module);
-}
-
 bool readsPooledImages(ModuleOp module) {
   return module.walk([](MaxPoolGradOp) { return WalkResult::interrupt(); })
       .wasInterrupted();
@@ -50,7 +43,7 @@ struct PlanPoolPlacesPassImpl
     PoolPlan exact = planner(withoutRounding(encodings), false);
     PoolPlan rounded = planner(encodings, true);
     OwningOpRef<ModuleOp> copy = getOperation().clone();
-    if (failed(runOn(*copy, exact.pools)))
+    if (failed(runUnverified(*copy, exact.pools)))
       return signalPassFailure();
     // Else the pools are the same in both ways.
     const bool isExact =
@@ -80,7 +73,8 @@ private:
     ScopedDiagnosticHandler silent(&getContext(),
                                    [](Diagnostic &) { return success(); });
     OwningOpRef<ModuleOp> copy = getOperation().clone();
-    if (failed(runOn(*copy, plan.pools)) || failed(runOn(*copy, plan.rest)))
+    if (failed(runUnverified(*copy, plan.pools)) ||
+        failed(runUnverified(*copy, plan.rest)))
       return std::nullopt;
     return readPeak(*copy).total();
   }
