@@ -186,7 +186,7 @@ public:
       ZC_RETURN_IF_ERROR(compileJob(i));
     }
     // Round after round: what disturbs one of them does not last for all.
-    const int rounds = options.quick ? 1 : 3;
+    const int rounds = options.quick ? 2 : 3;
     for (int round = 0; round < rounds; ++round) {
       for (size_t i = 0; i < jobs.size(); ++i) {
         tell("running", size_t(round) * jobs.size() + i);
@@ -229,6 +229,10 @@ private:
     std::vector<llvm::StringRef> words = {program};
     words.insert(words.end(), arguments.begin(), arguments.end());
     const std::string messages = folder.at("messages");
+    // A redirection writes over a file, and leaves the end of a longer one.
+    for (const std::string &old : {output, messages})
+      if (!old.empty())
+        llvm::sys::fs::remove(old);
     const std::optional<llvm::StringRef> redirects[] = {
         llvm::StringRef(""),
         output.empty() ? llvm::StringRef("") : llvm::StringRef(output),
