@@ -254,10 +254,17 @@ std::unique_ptr<Primitive> createPrimitive(const AttentionSpec &spec,
 }
 
 WorkHint hintOf(const AttentionSpec &spec, const Primitive &) {
-  double products = spec.backward ? 5 : 2;
-  double flops = 2 * products * double(spec.batch * spec.heads) *
-                 double(spec.queries * spec.keys) * double(spec.width);
-  return {(spec.causal || spec.bounded ? 0.5 : 1.0) * secondsOfProducts(flops),
+  // Short rows are padded, and their exponentials take longer than products.
+  constexpr double kHeadSeconds = 3e-7, kPowersPerSecond = 5e8;
+  const double products = spec.backward ? 5 : 2;
+  const auto queries = double(spec.queries),
+             keys = double(attentionRoundUp(spec.keys, 16)),
+             width = double(attentionRoundUp(spec.width, 16));
+  const double scores = (spec.causal || spec.bounded ? 0.5 : 1.0) * queries *
+                        std::max(32.0, keys);
+  return {double(spec.batch * spec.heads) *
+              (kHeadSeconds + scores / kPowersPerSecond +
+               secondsOfProducts(2 * products * scores * width)),
           false, false};
 }
 

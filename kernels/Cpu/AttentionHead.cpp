@@ -59,9 +59,10 @@ void packRows(HeadRows from, int64_t rows, int64_t width, int64_t columns,
 }
 
 /// Columns [begin, begin + kLanes) of some rows, each column in a row of
-/// kBlock; rows beyond `count` are zeros.
-void transposeColumns(HeadRows from, int64_t count, int64_t begin, float *to) {
-  for (int64_t r = 0; r < kBlock; r += kLanes) {
+/// kBlock; rows from `count` up to `padded` are zeros.
+void transposeColumns(HeadRows from, int64_t count, int64_t padded,
+                      int64_t begin, float *to) {
+  for (int64_t r = 0; r < padded; r += kLanes) {
     Vector square[kLanes];
 #pragma GCC unroll 16
     for (int64_t i = 0; i < kLanes; ++i)
@@ -75,18 +76,20 @@ void transposeColumns(HeadRows from, int64_t count, int64_t begin, float *to) {
   }
 }
 
-/// Blocks [columns][kBlock] of up to kBlock rows each, zeros behind.
+/// Blocks [columns][kBlock] of up to kBlock rows each, zeros behind up to a
+/// multiple of 16, as far as products read.
 void packTransposed(HeadRows from, int64_t rows, int64_t width, int64_t columns,
                     float *to) {
   for (int64_t begin = 0; begin < rows;
        begin += kBlock, to += columns * kBlock) {
     int64_t count = least(kBlock, rows - begin);
+    int64_t padded = attentionRoundUp(count, 16);
     HeadRows part = {from.data + begin * from.stride, from.stride};
     int64_t done = 0;
     for (; done + kLanes <= width; done += kLanes)
-      transposeColumns(part, count, done, to);
+      transposeColumns(part, count, padded, done, to);
     for (int64_t i = done; i < columns; ++i)
-      for (int64_t r = 0; r < kBlock; ++r)
+      for (int64_t r = 0; r < padded; ++r)
         to[i * kBlock + r] =
             i < width && r < count ? part.data[r * part.stride + i] : 0;
   }
@@ -105,21 +108,30 @@ void unpackRows(const float *from, int64_t columns, int64_t rows, int64_t width,
 // Forward
 //===----------------------------------------------------------------------===//
 
+/// The scores of a row from `i` on, those from `valid` on minus infinity:
+/// written to memory, the load of all would wait for them.
+inline Vector loadScores(const float *row, int64_t i, int64_t valid) {
+  if (i + kLanes <= valid)
+    return load(row + i);
+  IntVector lanes;
+  for (int lane = 0; lane < kLanes; ++lane)
+    lanes[lane] = lane;
+  return lanes < int(valid - i) ? load(row + i) : broadcast(-__builtin_inff());
+}
+
 /// Turns the first `valid` scores of a row into exp(score - largest), those up
 /// to `padded` into 0. Returns the sum; `padded` is a multiple of 16.
 float exponentiateRow(float *row, int64_t valid, int64_t padded,
                       float &largest) {
-  int64_t end = attentionRoundUp(valid, kLanes);
-  fill(row, valid, end, -__builtin_inff());
-  Vector most = load(row);
-  for (int64_t i = kLanes; i < end; i += kLanes) {
-    Vector value = load(row + i);
+  Vector most = loadScores(row, 0, valid);
+  for (int64_t i = kLanes; i < valid; i += kLanes) {
+    Vector value = loadScores(row, i, valid);
     most = value > most ? value : most;
   }
   largest = largestOf(most);
   Vector sum = {};
-  for (int64_t i = 0; i < end; i += kLanes) {
-    Vector value = exponential(load(row + i) - largest);
+  for (int64_t i = 0; i < valid; i += kLanes) {
+    Vector value = exponential(loadScores(row, i, valid) - largest);
     store(row + i, value);
     sum += value;
   }

@@ -32,23 +32,30 @@ static inline Vector exponential(Vector x) {
   return p * power;
 }
 
-// Halves on halves: lane by lane would wait for every addition.
-static inline float sumOf(Vector value) {
-  float lanes[kLanes];
-  store(lanes, value);
-  for (int count = kLanes / 2; count > 0; count /= 2)
-    for (int i = 0; i < count; ++i)
-      lanes[i] += lanes[i + count];
-  return lanes[0];
+/// Lane l is lane l + Distance of `value`, from the first on again.
+template <int Distance> static inline Vector rotated(Vector value) {
+  IntVector lanes;
+  for (int lane = 0; lane < kLanes; ++lane)
+    lanes[lane] = (lane + Distance) % kLanes;
+  return __builtin_shuffle(value, lanes);
 }
 
-static inline float largestOf(Vector value) {
-  float lanes[kLanes];
-  store(lanes, value);
-  for (int count = kLanes / 2; count > 0; count /= 2)
-    for (int i = 0; i < count; ++i)
-      lanes[i] = lanes[i + count] > lanes[i] ? lanes[i + count] : lanes[i];
-  return lanes[0];
+// Halves on halves, in registers: lane by lane would wait for every addition.
+template <int Half = kLanes / 2> static inline float sumOf(Vector value) {
+  value += rotated<Half>(value);
+  if constexpr (Half == 1)
+    return value[0];
+  else
+    return sumOf<Half / 2>(value);
+}
+
+template <int Half = kLanes / 2> static inline float largestOf(Vector value) {
+  const Vector other = rotated<Half>(value);
+  value = other > value ? other : value;
+  if constexpr (Half == 1)
+    return value[0];
+  else
+    return largestOf<Half / 2>(value);
 }
 
 } // namespace zc::kernels::ZC_ISA
