@@ -124,8 +124,8 @@ bool GraphLowering::hasAllOperands(onnx::NodeOp node) {
 LogicalResult GraphLowering::lower(onnx::NodeOp node) {
   if (!hasAllOperands(node) || failed(checkTypes(node)))
     return failure();
-  NodeContext context(node, builder, options, ranges,
-                      [&](Value value) { return lookup(value); });
+  const auto find = [&](Value value) { return lookup(value); };
+  NodeContext context(node, builder, options, ranges, find);
   const LoweringFunction *lowering = LoweringRegistry::get().find(
       node.getDomain(), node.getOpType(), node.getSinceVersion());
   if (failed((*lowering)(context)))

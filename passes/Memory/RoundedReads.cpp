@@ -28,7 +28,8 @@ static bool isGradientArgument(func::FuncOp program, unsigned argument) {
 }
 
 RoundedReads::RoundedReads(func::FuncOp program) {
-  for (FusedOp op : StepAnalysis(program).getBackward())
+  const StepAnalysis analysis(program);
+  for (FusedOp op : analysis.getBackward())
     backward.insert(op.getOperation());
   for (BlockArgument argument : program.getArguments())
     if (isGradientArgument(program, argument.getArgNumber()))

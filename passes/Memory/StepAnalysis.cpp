@@ -210,7 +210,8 @@ void StepAnalysis::keepResults(unsigned place, llvm::BitVector &kept) const {
 }
 
 void StepAnalysis::settle(llvm::BitVector &kept) const {
-  for (unsigned place : getRecomputed(kept).set_bits())
+  const llvm::BitVector recomputed = getRecomputed(kept);
+  for (unsigned place : recomputed.set_bits())
     if (forward[place]->hasAttr(kOfOtherRanksAttr))
       keepResults(place, kept);
   for (bool changed = true; changed;) {

@@ -42,6 +42,7 @@ class NodeContext {
 public:
   using Lookup = llvm::function_ref<mlir::Value(mlir::Value)>;
 
+  /// `lookup` is called as long as the context lives.
   NodeContext(onnx::NodeOp node, mlir::OpBuilder &builder,
               const LoweringOptions &options, InputRanges &ranges,
               Lookup lookup);

@@ -308,7 +308,8 @@ TEST(Pin, ThreadsTouchTheirPartsOfMemory) {
     own = faults() - before;
   }
   EXPECT_GE(own, pages / 2);
-  EXPECT_LT(own, pages / 2 + 64);
+  // A sanitizer's shadow of the memory has faults, too.
+  EXPECT_LT(own, pages / 2 + pages / 8);
   std::vector<unsigned char> resident(size_t(pages), 0);
   ASSERT_EQ(::mincore(memory, kBytes, resident.data()), 0);
   EXPECT_EQ(std::count(resident.begin(), resident.end(), 0), 0);
