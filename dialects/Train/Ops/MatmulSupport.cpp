@@ -10,10 +10,11 @@ namespace zc::train {
 std::array<int64_t, 3> MatmulShape::extents() const {
   auto left = cast<RankedTensorType>(lhs.getType()).getShape();
   auto right = cast<RankedTensorType>(rhs.getType()).getShape();
-  size_t last = left.size() - 1;
-  int64_t m = transposeLhs ? left[last] : left[last - 1];
-  int64_t k = transposeLhs ? left[last - 1] : left[last];
-  int64_t n = transposeRhs ? right[last - 1] : right[last];
+  // Of rows of several dims, the right one has fewer.
+  const size_t last = left.size() - 1;
+  const int64_t m = transposeLhs ? left[last] : left[last - 1];
+  const int64_t k = transposeLhs ? left[last - 1] : left[last];
+  const int64_t n = transposeRhs ? right[right.size() - 2] : right.back();
   return {m, k, n};
 }
 

@@ -72,7 +72,8 @@ private:
   TensorBuilder &build;
   SmallVector<Term> terms;
   Letters output;
-  llvm::DenseMap<char, int64_t> sizes;
+  // By letters as integers: a map of char has no key for the last two.
+  llvm::DenseMap<int, int64_t> sizes;
   int64_t hiddenDims = 0;
 };
 
