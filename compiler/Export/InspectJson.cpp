@@ -104,6 +104,7 @@ void addTraffic(const CommReport &report, ordered_json &json) {
   set("by_kind", report.byKind);
   set("by_axis", report.byAxis);
   set("by_algorithm", report.byAlgorithm);
+  set("by_operation", report.byOperation);
   if (report.dataParallel.sentByOne > 0)
     json["data_parallel"] = {
         {"bytes", report.dataParallel.sent},

@@ -66,19 +66,20 @@ func.func @forward(%w: tensor<8xf32> {train.state = @w},
 
 // Tests samples that come in groups, of which there are fewer than parts.
 func.func @forward(%x: tensor<8x2xf32> {train.input = "x", train.batch_dim = 0 : i64})
-    -> (tensor<2x4x2xf32> {train.output = "y", train.batch_dim = 0 : i64}) {
-  // expected-error @+1 {{it brings 4 samples together in a 'tensor<2x4x2xf32>', and 2 such groups do not divide into 4 micro-batches}}
+    -> (tensor<f32> {train.output = "y"}) {
+  // expected-error @+1 {{it brings 4 samples together in a ''tensor<2x4x2xf32>'', and 2 such groups do not divide into 4 micro-batches}}
   %0 = train.reshape %x : (tensor<8x2xf32>) -> tensor<2x4x2xf32>
-  return %0 : tensor<2x4x2xf32>
+  %1 = train.reduce "sum" %0 {dims = array<i64: 0, 1, 2>} : (tensor<2x4x2xf32>) -> tensor<f32>
+  return %1 : tensor<f32>
 }
 
 // -----
 
-// Tests a dim that no part of the samples is consecutive in.
-func.func @forward(%x: tensor<8x2xf32> {train.input = "x", train.batch_dim = 0 : i64})
-    -> (tensor<16xf32> {train.output = "y", train.batch_dim = 0 : i64}) {
-  // expected-error @+1 {{'tensor<1x16xf32>' has no dim that counts samples}}
-  %0 = train.reshape %x : (tensor<8x2xf32>) -> tensor<1x16xf32>
-  %1 = train.reshape %0 : (tensor<1x16xf32>) -> tensor<16xf32>
-  return %1 : tensor<16xf32>
+// Tests a dim in which no group of samples is consecutive.
+func.func @forward(%x: tensor<8x3xf32> {train.input = "x", train.batch_dim = 0 : i64})
+    -> (tensor<f32> {train.output = "y"}) {
+  // expected-error @+1 {{'tensor<3x8xf32>'' has no dim that counts samples}}
+  %0 = train.reshape %x : (tensor<8x3xf32>) -> tensor<3x8xf32>
+  %1 = train.reduce "sum" %0 {dims = array<i64: 0, 1>} : (tensor<3x8xf32>) -> tensor<f32>
+  return %1 : tensor<f32>
 }
