@@ -384,7 +384,7 @@ std::string trafficCell(const CommReport &comm, const Column &column) {
          "</td>";
 }
 
-/// What a step sends; nothing where all artifacts are of one rank.
+/// The bytes that a step sends; nothing where all artifacts are of one rank.
 std::string compareTraffic(const std::vector<Row> &rows) {
   const std::set<Column> columns = listTraffic(rows);
   if (columns.empty())

@@ -174,6 +174,7 @@ ordered_json expertsToJson(const ExpertReport &report,
          {"active_parameters", double(layer.parameters) * layer.share()},
          {"flops_active", layer.flops},
          {"flops_total", double(layer.flops) / layer.share()},
+         {"rows_per_expert", layer.rowsPerExpert()},
          {"room_over_rows", layer.room},
          {"multiplied_over_rows", layer.multiplied}});
   return json;
