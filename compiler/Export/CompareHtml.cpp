@@ -96,6 +96,7 @@ struct Row {
   std::map<std::string, std::string> choices; // all but the model
   int layers = 1;
   MemoryReport report;
+  CommReport comm;
 
   double activations() const {
     return double(report.classes[plan::ACTIVATIONS]) / (1 << 20);
@@ -352,6 +353,64 @@ std::string compareTable(const std::vector<Row> &rows) {
   return text + "</table>\n";
 }
 
+/// Traffic as the columns of a table have it: by what is sent, by the operation
+/// that sends it, and by the axes that it goes along.
+struct Division {
+  const char *of;
+  std::map<std::string, CommTraffic> CommReport::*traffic;
+};
+constexpr Division kDivisions[] = {{"", &CommReport::byKind},
+                                   {"by ", &CommReport::byOperation},
+                                   {"along ", &CommReport::byAxis}};
+
+/// A division's number, and a name in it that some artifact sends bytes of.
+using Column = std::pair<size_t, std::string>;
+
+std::set<Column> listTraffic(const std::vector<Row> &rows) {
+  std::set<Column> columns;
+  for (const Row &row : rows)
+    for (size_t i = 0; i < std::size(kDivisions); ++i)
+      for (const auto &[name, traffic] : row.comm.*kDivisions[i].traffic)
+        if (traffic.bytes > 0)
+          columns.insert({i, name});
+  return columns;
+}
+
+std::string trafficCell(const CommReport &comm, const Column &column) {
+  const auto &traffic = comm.*kDivisions[column.first].traffic;
+  auto found = traffic.find(column.second);
+  bool sends = found != traffic.end() && found->second.bytes > 0;
+  return "<td class=\"n\">" + (sends ? printSize(found->second.bytes) : "-") +
+         "</td>";
+}
+
+/// The bytes that a step sends; nothing where all artifacts are of one rank.
+std::string compareTraffic(const std::vector<Row> &rows) {
+  const std::set<Column> columns = listTraffic(rows);
+  if (columns.empty())
+    return "";
+  std::string text =
+      "<h2>Bytes sent in a step</h2>\n<p>By the rank that sends most.</p>\n"
+      "<table><tr><th>artifact</th><th class=\"n\">all</th><th "
+      "class=\"n\">times the parameters</th>";
+  for (const auto &[division, name] : columns)
+    text +=
+        "<th class=\"n\">" + (kDivisions[division].of + escape(name)) + "</th>";
+  text += "</tr>\n";
+  for (const Row &row : rows) {
+    const CommReport &comm = row.comm;
+    text += "<tr><td>" + escape(row.name) + "</td><td class=\"n\">" +
+            printSize(comm.sentBytes) + "</td><td class=\"n\">" +
+            number(double(comm.sentBytes) /
+                   double(std::max<uint64_t>(1, comm.parameterBytes))) +
+            "</td>";
+    for (const Column &column : columns)
+      text += trafficCell(comm, column);
+    text += "</tr>\n";
+  }
+  return text + "</table>\n";
+}
+
 } // namespace
 
 std::string compareAsHtml(const std::vector<NamedManifest> &artifacts) {
@@ -359,13 +418,14 @@ std::string compareAsHtml(const std::vector<NamedManifest> &artifacts) {
   std::set<int> layers;
   for (const auto &[name, manifest] : artifacts) {
     rows.push_back({name, listChoices(manifest), countLayers(manifest),
-                    measureMemory(manifest)});
+                    measureMemory(manifest), measureComm(manifest)});
     layers.insert(rows.back().layers);
   }
   std::string text =
       std::string(kHead) + "<title>" + std::to_string(rows.size()) +
       " artifacts</title></head><body>\n<h1>" + std::to_string(rows.size()) +
-      " artifacts</h1>\n" + compareTable(rows) + tableOfDifferences(rows);
+      " artifacts</h1>\n" + compareTable(rows) + compareTraffic(rows) +
+      tableOfDifferences(rows);
   if (layers.size() > 1) {
     std::vector<Series> series = findSeries(rows);
     text += seriesLegend(series) +

@@ -43,10 +43,10 @@ struct NamedManifest {
   plan::Manifest manifest;
 };
 
-/// Several artifacts as one page: a table, memory over the step of each, and,
-/// where their models differ in layers, activations and peak by these with the
-/// power of them that fits best. Artifacts of equal settings are one curve, in
-/// whatever order they come.
+/// Several artifacts as one page: tables of memory and of what they send,
+/// memory over the step of each, and, where their models differ in layers,
+/// activations and peak by these with the power of them that fits best.
+/// Artifacts of equal settings are one curve, in whatever order they come.
 std::string compareAsHtml(const std::vector<NamedManifest> &artifacts);
 
 /// How many layers a model has, by the numbers in its parameters' names: 2 of
@@ -183,6 +183,7 @@ struct CommReport {
   std::map<std::string, CommTraffic> byKind;      // gradients, parameters, ...
   std::map<std::string, CommTraffic> byAxis;      // "dp", "dp+tp"
   std::map<std::string, CommTraffic> byAlgorithm; // "ring"
+  std::map<std::string, CommTraffic> byOperation; // "all-reduce", "message"
   uint64_t parameterBytes = 0;                    // of the whole model
   std::vector<MessageTraffic> messages;           // of all roles
   /// With several roles: the one whose ranks send most, to which the traffic

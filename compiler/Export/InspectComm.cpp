@@ -10,6 +10,7 @@
 #include "runtime/Plan/Verify.h"
 
 #include <algorithm>
+#include <cctype>
 #include <set>
 #include <tuple>
 
@@ -21,6 +22,14 @@ constexpr int64_t kMostListedRanks = 1024;
 
 const char *const kTrafficNames[] = {
     "", "gradients", "parameters", "activations", "statistics", "scalars"};
+
+/// "all-reduce" of ALL_REDUCE.
+std::string operationName(plan::CollectiveKind kind) {
+  std::string name = plan::CollectiveKind_Name(kind);
+  for (char &c : name)
+    c = c == '_' ? '-' : char(std::tolower(static_cast<unsigned char>(c)));
+  return name;
+}
 
 /// One role's traffic, of one of the two ways in which steps end.
 class CommCounter {
@@ -119,7 +128,8 @@ private:
     for (const std::string &axis : call.axes())
       axes += (axes.empty() ? "" : "+") + axis;
     sum({&report.byKind[kTrafficNames[call.traffic()]], &report.byAxis[axes],
-         &report.byAlgorithm[printAlgorithm(effectiveAlgorithm(shape))]},
+         &report.byAlgorithm[printAlgorithm(effectiveAlgorithm(shape))],
+         &report.byOperation[operationName(call.kind())]},
         busiest);
     if (isOfDataParallel(call))
       report.dataParallel.sent += double(busiest.bytes);
@@ -143,7 +153,8 @@ private:
   /// Every rank of the role sends it.
   void add(const plan::Message &message, uint64_t runs) {
     const uint64_t bytes = *byteCount(message.type());
-    sum({&report.byKind["activations"], &report.byAxis[axes::kRole]},
+    sum({&report.byKind["activations"], &report.byAxis[axes::kRole],
+         &report.byOperation["message"]},
         {runs, bytes * runs, runs});
     addToRanks(bytes * runs, [&](int64_t) { return bytes * runs; });
     report.messages.push_back({index, int(message.peer()), message.name(),

@@ -112,13 +112,14 @@ std::string printExperts(const plan::Manifest &manifest) {
         line, sizeof(line),
         "  layer %zu: %lld of %lld experts a token, %lld of them on a rank; "
         "%s of %s FLOPs a forward; room for %.3g times the %lld rows, "
-        "multiplied %.3g times\n",
+        "%.4g an expert, multiplied %.3g times\n",
         i, static_cast<long long>(layer.chosen),
         static_cast<long long>(layer.experts),
         static_cast<long long>(layer.experts / report->ranks),
         printCount(double(layer.flops)).c_str(),
         printCount(double(layer.flops) / layer.share()).c_str(), layer.room,
-        static_cast<long long>(layer.rows), layer.multiplied);
+        static_cast<long long>(layer.rows), layer.rowsPerExpert(),
+        layer.multiplied);
     text += line;
   }
   return text;

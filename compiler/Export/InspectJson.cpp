@@ -104,6 +104,7 @@ void addTraffic(const CommReport &report, ordered_json &json) {
   set("by_kind", report.byKind);
   set("by_axis", report.byAxis);
   set("by_algorithm", report.byAlgorithm);
+  set("by_operation", report.byOperation);
   if (report.dataParallel.sentByOne > 0)
     json["data_parallel"] = {
         {"bytes", report.dataParallel.sent},
@@ -173,6 +174,7 @@ ordered_json expertsToJson(const ExpertReport &report,
          {"active_parameters", double(layer.parameters) * layer.share()},
          {"flops_active", layer.flops},
          {"flops_total", double(layer.flops) / layer.share()},
+         {"rows_per_expert", layer.rowsPerExpert()},
          {"room_over_rows", layer.room},
          {"multiplied_over_rows", layer.multiplied}});
   return json;

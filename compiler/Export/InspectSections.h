@@ -21,6 +21,8 @@ struct ExpertLayerReport {
 
   /// The share of experts that a token uses.
   double share() const { return double(chosen) / double(experts); }
+  /// The tokens of an expert, if all have as many.
+  double rowsPerExpert() const { return double(rows) / double(experts); }
 };
 
 /// The number of different parts of a tensor among the ranks: a part that

@@ -29,11 +29,10 @@ struct Normalised {
 class ShareMover {
 public:
   ShareMover(OpBuilder &builder, Location loc, ArrayRef<int64_t> shape,
-             SampleDim place, int64_t channelDim, int64_t samples,
-             int64_t shares)
+             SampleDim place, int64_t channelDim, int64_t shares)
       : builder(builder), loc(loc), shape(shape), merged(shape) {
     // Samples may be the faster part of their dim: [outer, shares, inner].
-    int64_t inner = samples / shares * place.inner;
+    int64_t inner = place.size() / shares;
     int64_t outer = shape[place.dim] / (shares * inner);
     merged[place.dim] /= shares;
     merged[channelDim] *= shares;
@@ -148,6 +147,11 @@ Trainer::findPlace(Operation *op, Value input, int64_t channelDim) {
     return op->emitError("normalises ")
            << samples.samples << " samples, which do not divide into " << shares
            << " shares";
+  if (found->second->groups % shares != 0)
+    return op->emitError("normalises ")
+           << found->second->groups << " groups of "
+           << samples.samples / found->second->groups
+           << " samples each, which do not divide into " << shares << " shares";
   if (found->second->dim == channelDim)
     return std::optional<SampleDim>();
   return found->second;
@@ -171,8 +175,7 @@ template <typename Op> FailureOr<Normalised> Trainer::normalise(Op op) {
     return Normalised{whole.getResult(), whole.getMean(), whole.getVariance(),
                       type.getNumElements() / channels};
   }
-  ShareMover mover(builder, loc, type.getShape(), **place, channelDim,
-                   samples.samples, shares);
+  ShareMover mover(builder, loc, type.getShape(), **place, channelDim, shares);
   auto perShare = [&](Value value) {
     value = broadcast(builder, loc, value, {shares, channels}, {1});
     return reshape(builder, loc, value, {shares * channels});

@@ -4,6 +4,8 @@
 #include "dialects/Train/TrainDialect.h"
 #include "passes/Analysis/Tensors.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace zc::train;
 
@@ -11,18 +13,21 @@ namespace zc {
 
 std::optional<SampleDim> reshapeSampleDim(SampleDim place,
                                           ArrayRef<int64_t> from,
-                                          ArrayRef<int64_t> to,
-                                          int64_t samples) {
+                                          ArrayRef<int64_t> to) {
   int64_t stride = place.inner;
   for (int64_t size : from.drop_front(place.dim + 1))
     stride *= size;
   int64_t after = 1;
   for (int64_t dim = to.size() - 1; dim >= 0; --dim) {
     int64_t size = to[dim];
-    bool here = stride % after == 0 && (stride / after) * samples <= size &&
-                size % ((stride / after) * samples) == 0;
-    if (here && (samples > 1 || size == 1))
-      return SampleDim{dim, stride / after};
+    // As many of `from`'s groups begin at an index of this dim again.
+    int64_t joined = after / std::gcd(stride, after);
+    if (place.groups % joined == 0) {
+      SampleDim there{dim, stride * joined / after, place.groups / joined};
+      bool counts = there.groups > 1 || (place.groups == 1 && size == 1);
+      if (counts && size % there.size() == 0)
+        return there;
+    }
     after *= size;
   }
   return std::nullopt;
@@ -50,7 +55,7 @@ private:
     if (!dim)
       return;
     found.samples = shapeOf(argument)[dim.getInt()];
-    found.places[argument] = SampleDim{dim.getInt(), 1};
+    found.places[argument] = SampleDim{dim.getInt(), 1, found.samples};
   }
 
   void visit(Operation *op) {
@@ -71,7 +76,8 @@ private:
       if (known == found.places.end())
         continue;
       depends = true;
-      if (!known->second || place)
+      // The smallest groups say most; all of them have the same shares.
+      if (!known->second || (place && place->groups >= known->second->groups))
         continue;
       place = known->second;
       factor = rule.operandDims[index][place->dim];
@@ -88,11 +94,12 @@ private:
                                     int factor) {
     if (auto reshape = dyn_cast<ReshapeOp>(op))
       return reshapeSampleDim(place, shapeOf(reshape.getInput()),
-                              shapeOf(reshape.getResult()), found.samples);
+                              shapeOf(reshape.getResult()));
     if (factor != ShardingRule::kWhole)
       for (auto [dim, of] : llvm::enumerate(rule.resultDims[index]))
         if (of == factor)
-          return SampleDim{static_cast<int64_t>(dim), place.inner};
+          return SampleDim{static_cast<int64_t>(dim), place.inner,
+                           place.groups};
     return std::nullopt;
   }
 

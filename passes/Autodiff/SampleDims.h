@@ -9,24 +9,29 @@
 
 namespace zc {
 
-/// The dim of a value that counts samples, each of them `inner` elements of it
-/// in a row.
+/// The dim of a value that counts samples, in `groups` of as many consecutive
+/// samples each: a sample alone, or all frames of a video. Each group is
+/// `inner` elements of the dim in a row.
 struct SampleDim {
   int64_t dim;
   int64_t inner;
+  int64_t groups;
 
   bool operator==(const SampleDim &other) const {
-    return dim == other.dim && inner == other.inner;
+    return dim == other.dim && inner == other.inner && groups == other.groups;
   }
+
+  /// Elements of the dim in a row that are all of the samples.
+  int64_t size() const { return inner * groups; }
 };
 
-/// Where the dim of `from` that counts `samples` samples is when the elements
-/// are reshaped to `to`; none if no dim counts them there. Samples are `inner`
-/// times what follows them apart, in both shapes.
+/// Where the dim of `from` that counts samples is when the elements are
+/// reshaped to `to`, in the smallest groups that begin at an index of it; none
+/// if no dim counts more than one group there. Groups are `inner` times what
+/// follows them apart, in both shapes.
 std::optional<SampleDim> reshapeSampleDim(SampleDim place,
                                           llvm::ArrayRef<int64_t> from,
-                                          llvm::ArrayRef<int64_t> to,
-                                          int64_t samples);
+                                          llvm::ArrayRef<int64_t> to);
 
 /// The values of a program that depend on its samples, forwards from its
 /// inputs.

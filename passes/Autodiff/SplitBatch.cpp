@@ -88,8 +88,8 @@ LogicalResult BatchSplitter::findInputs() {
                                                      kBatchDimAttr);
     if (!dim)
       continue;
-    places[argument] = {dim.getInt(), 1};
     samples = shapeOf(argument)[dim.getInt()];
+    places[argument] = {dim.getInt(), 1, samples};
   }
   if (samples == 0)
     return program.emitError("no input counts samples, so that a step cannot "
@@ -105,9 +105,17 @@ LogicalResult BatchSplitter::findInputs() {
 }
 
 LogicalResult BatchSplitter::mark(Operation *op, Value value, SampleDim place) {
+  if (place.groups % parts != 0)
+    return refuse(op) << "it brings " << samples / place.groups
+                      << " samples together in a '" << value.getType()
+                      << "', and " << place.groups
+                      << " such groups do not divide into " << parts
+                      << " micro-batches";
   auto [found, isNew] = places.insert({value, place});
   changed |= isNew;
-  if (isNew || found->second == place)
+  // Parts of the samples are the same in groups of any size.
+  const SampleDim &known = found->second;
+  if (known.dim == place.dim && known.size() == place.size())
     return success();
   return refuse(op) << "it brings samples together in a '" << value.getType()
                     << "'";
@@ -118,8 +126,7 @@ LogicalResult BatchSplitter::visitReshape(ReshapeOp op) {
     auto found = places.find(from);
     if (found == places.end())
       return success();
-    auto place =
-        reshapeSampleDim(found->second, shapeOf(from), shapeOf(to), samples);
+    auto place = reshapeSampleDim(found->second, shapeOf(from), shapeOf(to));
     if (place)
       return mark(op, to, *place);
     return refuse(op) << "'" << to.getType()
@@ -135,7 +142,7 @@ LogicalResult BatchSplitter::visit(Operation *op) {
   if (auto reshape = dyn_cast<ReshapeOp>(op))
     return visitReshape(reshape);
   ShardingRule rule = cast<ShardableOpInterface>(op).getShardingRule();
-  DenseMap<int, int64_t> inners; // of the factors that count samples
+  DenseMap<int, SampleDim> counting; // factors
   auto forEachDim = [&](auto body) -> LogicalResult {
     for (auto [index, operand] : llvm::enumerate(op->getOperands()))
       for (auto [dim, factor] : llvm::enumerate(rule.operandDims[index]))
@@ -153,16 +160,17 @@ LogicalResult BatchSplitter::visit(Operation *op) {
       return success();
     if (factor == ShardingRule::kWhole && !isSplatConstant(op))
       return refuse(op) << "it needs all of them at once";
-    inners[factor] = found->second.inner;
+    counting[factor] = found->second;
     return success();
   };
   if (failed(forEachDim(collect)))
     return failure();
   return forEachDim([&](Value value, int64_t dim, int factor) {
-    auto found = inners.find(factor);
-    if (factor == ShardingRule::kWhole || found == inners.end())
+    auto found = counting.find(factor);
+    if (factor == ShardingRule::kWhole || found == counting.end())
       return success();
-    return mark(op, value, {dim, found->second});
+    auto [ignored, inner, groups] = found->second;
+    return mark(op, value, {dim, inner, groups});
   });
 }
 

@@ -129,16 +129,18 @@ private:
     });
   }
 
-  /// The dim that a rank's consecutive share of the samples is a part of.
+  /// The dim that a rank's consecutive share of the samples is a part of,
+  /// however many ranks the samples divide among.
   std::optional<int64_t> findBatchDim(Value value) const {
     auto place = samples.places.find(value);
     if (place == samples.places.end() || !place->second)
       return std::nullopt;
     auto type = cast<RankedTensorType>(value.getType());
-    auto [dim, inner] = *place->second;
-    if (type.getDimSize(dim) != inner * samples.samples)
+    const int64_t size = place->second->size();
+    if (type.getDimSize(place->second->dim) != size ||
+        size % samples.samples != 0)
       return std::nullopt;
-    return dim;
+    return place->second->dim;
   }
 
   /// The dim that sp divides; none of tokens that ranks have whole.

@@ -400,7 +400,8 @@ private:
                   const Axes &batchAxes) {
     Layout layout = Layout::replicated(value.getType());
     auto place = samples.places.find(value);
-    if (place != samples.places.end() && place->second)
+    if (place != samples.places.end() && place->second &&
+        place->second->groups == samples.samples)
       layout.dims[place->second->dim] = batchAxes;
     return layout;
   }

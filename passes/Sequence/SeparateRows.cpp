@@ -80,7 +80,8 @@ private:
   /// have as many rows.
   bool countsSamples(Value value, int64_t rows = 1) const {
     auto found = dims.places.find(value);
-    return found != dims.places.end() && found->second == SampleDim{0, rows};
+    return found != dims.places.end() &&
+           found->second == SampleDim{0, rows, samples};
   }
 
   func::FuncOp program;

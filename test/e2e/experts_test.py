@@ -249,6 +249,9 @@ class Experts(ZcTest):
                     (layer["experts"], layer["chosen"], layer["rows"],
                      layer["experts_per_rank"]),
                     (experts, chosen, TOKENS * chosen, experts // ranks))
+                # G-09: k b / n, of all ranks together.
+                self.assertEqual(layer["rows_per_expert"],
+                                 chosen * TOKENS / experts)
                 self.assertEqual(layer["parameters"] * LAYERS, of_experts)
                 self.assertEqual(layer["flops_active"],
                                  2 * TOKENS * chosen * 3 * hidden * inner)
@@ -257,8 +260,10 @@ class Experts(ZcTest):
                 self.assertEqual((layer["room_over_rows"],
                                   layer["multiplied_over_rows"]),
                                  (room, multiplied))
-            self.assertIn("of them active for a token",
-                          self.zc("inspect", artifact))
+            said = self.zc("inspect", artifact)
+            self.assertIn("of them active for a token", said)
+            self.assertIn(f"{TOKENS * chosen} rows, "
+                          f"{chosen * TOKENS / experts:.4g} an expert", said)
 
     def inspect_by_shape(self, *options, tool="large_mixtral.py", ranks=8):
         """A large model over ranks of ep, without its weights."""

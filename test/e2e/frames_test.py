@@ -6,7 +6,7 @@ import numpy as np
 from onnx import helper
 
 from requirements_test import RequirementsTest
-from zctest import latest_step, load_tensors
+from zctest import latest_step, load_tensors, read_log
 
 
 class Frames(RequirementsTest):
@@ -80,6 +80,64 @@ class Frames(RequirementsTest):
             for name, array in expected.items():
                 np.testing.assert_allclose(found[name], array, atol=1e-5,
                                            err_msg=name)
+
+
+class Network(RequirementsTest):
+    """L-06, M-03: TSM with two blocks of its ResNet, 4 videos of 4 frames, whose
+    images are samples: an index of a video counts four of them."""
+
+    def setUp(self):
+        super().setUp()
+        self.model = self.write_large("large_resnet.py", layers=8, batch=16,
+                                      size=16, classes=10, frames=4)
+        random = np.random.default_rng(0)
+        np.savez(self.folder / "d.npz", labels=random.integers(0, 10, 16),
+                 images=random.standard_normal((16, 3, 16, 16), np.float32))
+
+    def train(self, *options, ranks=1):
+        """Losses of four steps, from the same weights."""
+        artifact, log = self.folder / "tsm.zca", self.folder / "log.jsonl"
+        self.zc("compile", self.model, "-o", artifact, "--loss",
+                "softmax-cross-entropy", "--init", "torch-default", "--verify",
+                "off", "--optimizer", "sgd", "--cpu-threads", 1, *options)
+        self.zc("run", artifact, "--data", self.folder / "d.npz", "--steps", 4,
+                "--no-shuffle", "--lr", 0.02, "--seed", 1, "--log", log,
+                *(("--local-ranks", ranks) if ranks > 1 else ()))
+        return [line["loss"] for line in read_log(log)]
+
+    def same(self, losses, expected):
+        """But for the order of float32 sums: found, their last digit."""
+        np.testing.assert_allclose(losses, expected, rtol=1e-6)
+
+    def test_micro_batches(self):
+        """Without statistics of a batch, parts of it are the whole."""
+        whole, parts = (self.train("--batchnorm", "frozen", "--accumulate",
+                                   count) for count in (1, 2))
+        self.same(parts, whole)
+        self.assertLess(whole[-1], whole[0] - 0.02)
+
+    def test_statistics(self):
+        """Statistics of half of the videos are those of a micro-batch, and of a
+        rank that has its own; stages of a pipeline have the same."""
+        halves = self.train("--accumulate", 2)
+        self.assertGreater(abs(halves[0] - self.train()[0]), 1e-3)
+        own = ("--mesh", "dp=2", "--batchnorm-stats", "local")
+        self.same(self.train(*own, ranks=2), halves)
+        for mesh, ranks in (("pp=2", 2), ("pp=2,dp=2", 4)):
+            with self.subTest(mesh=mesh):
+                self.same(self.train("--mesh", mesh, "--accumulate", 2,
+                                     ranks=ranks), halves)
+
+    def test_parts_are_of_whole_videos(self):
+        """Nobody computes a part of a video."""
+        for options, expected in (
+                (("--accumulate", 8), "brings 4 samples together in a .*, and "
+                 "4 such groups do not divide into 8 micro-batches"),
+                (("--mesh", "dp=8", "--batchnorm-stats", "local"), "4 groups of "
+                 "4 samples each, which do not divide into 8 shares")):
+            self.fails(1, [expected], "compile", self.model, "-o",
+                       self.folder / "x.zca", "--loss", "softmax-cross-entropy",
+                       "--init", "torch-default", *options)
 
 
 if __name__ == "__main__":

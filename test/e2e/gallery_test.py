@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """tools/bench/gallery.py: the pictures of lectures, made of small models."""
+import collections
 import os
 import pathlib
 import re
@@ -7,7 +8,9 @@ import sys
 import unittest
 from xml.etree import ElementTree
 
-from zctest import BIN, ZcTest
+import numpy as np
+
+from zctest import BIN, Fixture, ZcTest, read_log
 
 BENCH = pathlib.Path(__file__).resolve().parents[2] / "tools" / "bench"
 sys.path.insert(0, str(BENCH))
@@ -28,10 +31,12 @@ class Gallery(ZcTest):
                      BIN / "zc", "--only", *sections, env=dict(os.environ))
         text = page.read_text()
         self.assertNotRegex(text, r'(src|href)=')
-        found = {}
-        for title, picture in re.findall(
-                r"<figure><h2>(.*?)</h2>(<svg.*?</svg>)", text, re.DOTALL):
+        found, self.captions = {}, {}
+        for title, picture, caption in re.findall(
+                r"<figure><h2>(.*?)</h2>(<svg.*?</svg>)\s*<figcaption>(.*?)<",
+                text, re.DOTALL):
             found[title] = ElementTree.fromstring(picture)
+            self.captions[title] = caption
         return found
 
     def boxes(self, picture):
@@ -43,16 +48,27 @@ class Gallery(ZcTest):
         self.assertEqual(list(found),
                          [title for _, title, *_ in gallery.SCHEDULES])
         for (order, title, micro, more, _) in gallery.SCHEDULES:
-            ranks, stages = (2, 4) if more else (4, 4)
+            stages = 8 if more else 4
             works = 3 if order.startswith("zero") else 2
             boxes = self.boxes(found[title])
             # Without a flush, several steps are drawn.
-            steps = 3 if order == "2bw" else 1
+            steps = 3 if order in ("2bw", "stash") else 1
             expected = steps * micro * stages * works
             if works == 3:  # the first stage sends no gradient before its others
                 expected -= micro
             self.assertEqual(len(boxes), expected, title)
-            self.assertEqual(len({each.get("y") for each in boxes}), ranks)
+            self.assertEqual(len({each.get("y") for each in boxes}), 4)
+        bubbles = {title: int(re.search(r"Bubble: (\d+)%", caption)[1])
+                   for title, caption in self.captions.items()}
+        one = bubbles["PipeDream-flush, 1F1B"]
+        self.assertLess(bubbles["Interleaved 1F1B"], 0.75 * one)
+        self.assertLess(bubbles["PipeDream, 1F1B without a flush"], 0.5 * one)
+        # Colours of both stages of a rank, half of the boxes each.
+        colors = collections.Counter(each.get("fill") for each in self.boxes(
+            found["Interleaved 1F1B"]))
+        self.assertEqual(colors, {color: 16 for color in (
+            gallery.COLORS["F"], gallery.COLORS["B"], gallery.SECOND["F"],
+            gallery.SECOND["B"])})
 
     def test_strategies(self):
         """Figures 1, 8 and 14: what each strategy cuts."""
@@ -78,6 +94,45 @@ class Gallery(ZcTest):
         widths = [float(each.get("width")) for each in bars]
         self.assertEqual([round(sum(widths[i:i + 3]) / 16) for i in (0, 3, 6)],
                          [16, 16, 12])
+        self.check_depth(found["Memory by depth (Chen et al. 2016)"])
+        title = "Gradients by magnitude (Micikevicius et al. 2018)"
+        self.check_histogram(self.boxes(found[title]))
+        self.assertIn("below 2^-24", self.captions[title])
+
+    def check_depth(self, picture):
+        """Four curves of two depths, each below the last one; points are as
+        high as their numbers say."""
+        words = [each.text for each in picture.iter()
+                 if each.tag.endswith("text")]
+        values = []
+        for panel in range(4):
+            title, few, _, many, _ = words[5 * panel:5 * panel + 5]
+            self.assertIn("kB by layers", title)
+            values.append((float(few), float(many)))
+        heights = [226 - 46 - 46 - float(each.get("cy"))
+                   for each in picture.iter() if each.tag.endswith("circle")]
+        self.assertEqual(len(heights), 8)
+        for index, (few, many) in enumerate(values):
+            self.assertLess(few, many)
+            self.assertAlmostEqual(heights[2 * index] / heights[2 * index + 1],
+                                   few / many, delta=0.02)
+        for higher, lower in zip(values, values[1:]):
+            self.assertLess(lower, higher)
+            self.assertLess(lower[1], higher[1])
+
+    def check_histogram(self, bars):
+        """As high as a step's counts, all but zeros, with the lost ones red."""
+        fixture, log = Fixture("gpt"), self.folder / "log.jsonl"
+        artifact = self.compile(fixture, "adamw", "--gradient-histogram")
+        self.zc("run", artifact, "--data", fixture.data, "--steps", 1, "--log",
+                log)
+        counts = np.array(read_log(log)[0]["gradient_counts"][1:])
+        heights = np.array([float(bar.get("height")) for bar in bars])
+        self.assertEqual(len(bars), 13)
+        np.testing.assert_allclose(heights, 120 * counts / counts.max(),
+                                   atol=0.06)  # one decimal is drawn
+        red = [bar.get("fill") == gallery.CUTS[3] for bar in bars]
+        self.assertEqual(red, [True] * 5 + [False] * 8)
 
 
 if __name__ == "__main__":

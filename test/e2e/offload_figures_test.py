@@ -31,6 +31,8 @@ class Figures(RequirementsTest):
         self.assertLessEqual(away["copied"]["back"],
                              2 * away["copied"]["away"])
         self.assertGreaterEqual(away["copied"]["away"], away["offloaded"])
+        # Room there is used again, by a quarter at most: found, 11.0 MB go.
+        self.assertLess(away["copied"]["away"], 1.25 * away["offloaded"])
         self.assertGreaterEqual(away["offloaded"], plain["peak"] - away["peak"])
 
     def test_copies_of_vdnns_network(self):
@@ -43,6 +45,8 @@ class Figures(RequirementsTest):
                        for offload in ("none", "activations"))
         self.assertEqual(away["copied"]["back"], away["copied"]["away"])
         self.assertGreaterEqual(away["copied"]["away"], away["offloaded"])
+        # Found: 93.1 MB each way, in room of 76.2 MB that is used again.
+        self.assertLess(away["copied"]["away"], 1.25 * away["offloaded"])
         self.assertAlmostEqual(
             (plain["peak"] - away["peak"]) / away["offloaded"], 1, delta=0.02)
 

@@ -198,6 +198,55 @@ class Pages(ZcTest):
         self.fails(1, ["missing.zca"], "inspect", self.artifact,
                    self.folder / "missing.zca", "--html", path)
 
+    def test_page_of_several_says_what_they_send(self):
+        """A-08, M-07: dp, tp and pp of one model side by side: the bytes that a
+        rank sends, by what they are, by collective and by axis."""
+        fixture, artifacts, expected = Fixture("gpt"), [], {}
+        for axis in ("dp", "tp", "pp"):
+            more = ("--accumulate", 2) if axis == "pp" else ()
+            artifact = self.folder / f"{axis}.zca"
+            self.zc("compile", fixture.model, "-o", artifact, "--loss",
+                    "softmax-cross-entropy", "--verify", "off", "--mesh",
+                    f"{axis}=2", *more)
+            artifacts.append(artifact)
+            comm = json.loads(self.zc("inspect", artifact, "--comm",
+                                      "--json"))["comm"]
+            expected[axis] = {"all": comm["sent_bytes"]} | {
+                of + name: each["bytes"] for key, of in (
+                    ("by_kind", ""), ("by_operation", "by "),
+                    ("by_axis", "along "))
+                for name, each in comm[key].items() if each["bytes"]}
+        path = self.folder / "page.html"
+        self.zc("inspect", *artifacts, "--html", path)
+        self.assertEqual(Page(path.read_text()).open, [])
+        table = path.read_text().split("Bytes sent in a step")[1].split(
+            "</table>")[0]
+        head, *rows = [re.findall(r"<t[dh][^>]*>([^<]*)<", line)
+                       for line in table.split("<tr>")[1:]]
+        self.assertEqual(head[:3], ["artifact", "all", "times the parameters"])
+        self.assertEqual(set(head[1:]) - {"times the parameters"},
+                         set.union(*map(set, expected.values())))
+        self.assertLess({"gradients", "activations", "by all-reduce",
+                         "by message", "along dp", "along tp", "along pp"},
+                        set(head))
+        for row in rows:
+            found = {name: self.size_of(text) for name, text in
+                     zip(head[1:], row[1:])
+                     if text != "-" and name != "times the parameters"}
+            self.assertEqual(set(found), set(expected[row[0]]))
+            for name, size in found.items():
+                self.assertAlmostEqual(size / expected[row[0]][name], 1,
+                                       delta=0.01, msg=(row[0], name))
+        self.assertEqual(len(rows), 3)
+        # Every gradient goes once through a ring of two.
+        self.assertEqual(rows[0][2], "1.00")
+
+    @staticmethod
+    def size_of(text):
+        """Bytes of "1.25 MiB"."""
+        number, unit = text.split()
+        return float(number) * 1024 ** ["B", "KiB", "MiB"].index(unit)
+
 
 if __name__ == "__main__":
     unittest.main()

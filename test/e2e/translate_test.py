@@ -144,6 +144,76 @@ class Translate(ZcTest):
         self.assertIn("a batch of 5 is not divided by 2 samples", said)
         self.translate(code=2)
 
+    def test_what_contradicts_itself(self):
+        """C-38, R-08: batch sizes that do not make one another, both kinds of
+        16 bits and values of a wrong form are one line, as these programs
+        refuse them, too."""
+        sizes = ("train_batch_size", "train_micro_batch_size_per_gpu",
+                 "gradient_accumulation_steps")
+        batches = [dict(zip(sizes, each)) for each in (
+            (8, 1, 2), (6, None, 4), (2, 2, 2), (5, None, None))]
+        for config, expected in (
+                (batches[0], "8 is not 1 samples a micro-batch x 2 "
+                 "micro-batches x 2 ranks = 4"),
+                (batches[1], "6 is not divided by 1 samples a micro-batch x 4"),
+                (batches[2], "2 is not divided by 2 samples"),
+                (batches[3], "5 is not divided by 1 samples"),
+                ({"train_batch_size": "many"}, "train_batch_size: expected a "
+                 'whole number from 1, found "many"'),
+                ({"train_batch_size": 1.5}, "train_batch_size: expected"),
+                ({"gradient_clipping": float("nan")}, "gradient_clipping: "
+                 "expected a number from 0, found NaN"),
+                ({"zero_optimization": {"stage": 4}}, "zero_optimization.stage: "
+                 "expected a whole number from 0 to 3, found 4"),
+                ({"zero_optimization": {"stage": "2"}}, 'found "2"'),
+                ({"zero_optimization": True}, "zero_optimization: expected an "
+                 "object, found true"),
+                ({"fp16": {"enabled": True}, "bf16": {"enabled": True}},
+                 "fp16 and bf16 are both enabled"),
+                ({"optimizer": {"params": {}}}, "optimizer: has no 'type'"),
+                ({"optimizer": {"type": "Adam", "params": {"betas": [0.9]}}},
+                 "optimizer.params.betas: expected two numbers"),
+                ([], "the configuration: expected an object, found []")):
+            with self.subTest(config=config):
+                commands, said = self.deepspeed(config, "--ranks", 2, code=1)
+                self.assertEqual(commands, [])
+                self.assertIn(expected, said)
+                self.assertEqual(said.count("\n"), 1)
+        commands, _ = self.deepspeed({"train_batch_size": 8, "zero_optimization":
+                                      {"offload_param": None}}, "--ranks", 2)
+        self.assertEqual(self.options(commands[0])["--batch"], "8")
+        path = self.folder / "twice.json"
+        path.write_text('{"fp16": {}, "fp16": {}}')
+        _, said = self.translate(path, code=1)
+        self.assertIn("the key 'fp16' stands twice", said)
+
+    def test_flags_that_contradict_each_other(self):
+        for flags, expected in (
+                (["--bf16", "--fp16"], "--fp16 and --bf16"),
+                (["--micro-batch-size", "0"], "expected 1 or more, found 0"),
+                (["--micro-batch-size", "few"], "--micro-batch-size: invalid"),
+                (["--micro-batch-size", "2", "--global-batch-size", "5"],
+                 "5 is not divided by 2 samples")):
+            _, said = self.translate("--ranks", 1, "--", *flags, code=1)
+            self.assertIn(expected, said)
+            self.assertEqual(said.count("\n"), 1)
+        _, said = self.translate("--ranks", 0, "--", "--bf16", code=1)
+        self.assertIn("--ranks 0: expected 1 or more", said)
+
+    def test_one_micro_batch_of_a_pipeline(self):
+        """Megatron-LM's batch is one micro-batch a rank where nothing is said,
+        zc's pipelines take more: the number is always in the command."""
+        flags = ("--pipeline-model-parallel-size 2 "
+                 "--tensor-model-parallel-size 2 --train-iters 2 --bf16").split()
+        commands, _ = self.translate("--ranks", 4, "--", *flags,
+                                     "--micro-batch-size", 1)
+        found = self.options(commands[0])
+        self.assertEqual((found["--batch"], found["--accumulate"]), ("1", "1"))
+        self.trains(commands, 4)
+        commands, said = self.translate("--ranks", 4, "--", *flags)
+        self.assertNotIn("--accumulate", commands[0])
+        self.assertIn("--micro-batch-size: none is given", said)
+
     def schedule(self, kind, **numbers):
         """Options of the run, and what is said, of such a scheduler."""
         commands, said = self.deepspeed(

@@ -3,6 +3,7 @@
 the memory that were asked for, and training as on one rank.
 """
 import json
+import math
 import pathlib
 import subprocess
 import sys
@@ -63,6 +64,20 @@ class Buckets(ZeroTest):
                 counts.append(gradients["count"])
         self.assertEqual(counts, sorted(set(counts), reverse=True))
         self.assertEqual(counts[-1], 1)
+
+    def test_how_many(self):
+        """B-28: as many all-reduces as buckets are filled. The least is the
+        bytes by the bucket's, rounded up; gradients stay whole, so that a small
+        bucket is not always full."""
+        found, least = [], []
+        for mib in (0.02, 0.03, 0.05, 0.08, 64):
+            artifact, _ = self.build("some", "gpt", "--mesh", "dp=2",
+                                     "--bucket-mib", mib)
+            comm = self.inspect(artifact, "comm")
+            found.append(comm["by_kind"]["gradients"]["count"])
+            least.append(math.ceil(comm["parameter_bytes"] / mib / 2 ** 20))
+        self.assertEqual(least, [6, 4, 3, 2, 1])
+        self.assertEqual(found, [7, 5, 3, 2, 1])
 
     def test_joined_wider(self):
         """Gradients of 16 bits that are added up in float32, too."""

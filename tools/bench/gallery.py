@@ -147,10 +147,14 @@ SCHEDULES = (
     ("gpipe", "GPipe", 4, (), "all forwards, then all backwards"),
     ("1f1b", "PipeDream-flush, 1F1B", 4, (),
      "each backward as soon as it can be: fewer micro-batches in flight"),
+    ("stash", "PipeDream, 1F1B without a flush", 4, (),
+     "nobody waits for a step's end: each backward has the weights of its own "
+     "forward, which are kept as long"),
     ("2bw", "PipeDream-2BW", 4, (),
      "two versions of the weights, no flush between steps"),
     ("interleaved", "Interleaved 1F1B", 4, ("--chunks", 2),
-     "two stages a rank, the second in lighter colours: a shorter bubble"),
+     "two stages a rank, the second in lighter colours: a shorter bubble than "
+     "1F1B's of the same model, ranks and micro-batches"),
     ("zero-bubble=h1", "Zero bubble", 4, (),
      "gradients of weights (W) fill the gaps"),
 )
@@ -158,10 +162,9 @@ SCHEDULES = (
 
 def schedules(zc):
     for order, title, micro, more, words in SCHEDULES:
-        ranks = 2 if more else 4
         artifact, command = zc.compile(
-            zc.gpt(4), "--mesh", f"pp={ranks}", "--accumulate", micro,
-            "--schedule", order, "--optimizer", "sgd", *more)
+            zc.gpt(8), "--mesh", "pp=4", "--accumulate", micro, "--schedule",
+            order, "--optimizer", "sgd", *more)
         figures = zc.inspect(artifact, "--schedule")["schedule"]
         yield Figure(
             title, draw_schedule(zc.run("inspect", artifact, "--schedule")),
@@ -295,8 +298,11 @@ def histogram(zc):
                   label(30 + 44 * index, 146, f"2^{edge}", "middle")]
     yield Figure("Gradients by magnitude (Micikevicius et al. 2018)",
                  svg(600, 150, parts),
-                 f"Red ones become 0 in float16 without a scale: "
-                 f"{100 * line['gradient_below_fp16']:.2g}% of all.", command)
+                 "A bar is of those below its number, and not below the last "
+                 "one's. Red ones are below 2^-24, float16's smallest number: "
+                 "without a scale those up to 2^-25 become 0, the others 2^-24. "
+                 f"They are {100 * line['gradient_below_fp16']:.2g}% of all.",
+                 command)
 
 
 SECTIONS = {"schedules": schedules, "strategies": strategies, "memory": memory,

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Write a ResNet-50, -101 or -152 (He et al. 2015, strides in the 3x3
 convolutions) as ONNX without its weights, for plans of machines that are not at
-hand.
+hand. With --layers 8 it is two blocks, for tests that train.
 
   large_resnet.py OUTPUT.onnx [--layers 50 --batch 64 --size 224 --classes 400]
       [--frames 1]
@@ -18,7 +18,8 @@ from large_gpt import Graph, size_parser, write_model
 
 # width of the bottleneck, stride of the first block; blocks by layers in all
 STAGES = ((64, 1), (128, 2), (256, 2), (512, 2))
-BLOCKS = {50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3)}
+BLOCKS = {50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3),
+          8: (1, 1)}
 EXPANSION = 4
 
 

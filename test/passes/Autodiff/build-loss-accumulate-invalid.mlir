@@ -61,3 +61,25 @@ func.func @forward(%w: tensor<8xf32> {train.state = @w},
   %1 = train.reduce "sum" %0 {dims = array<i64: 0>} : (tensor<8xf32>) -> tensor<f32>
   return %1 : tensor<f32>
 }
+
+// -----
+
+// Tests samples that come in groups, of which there are fewer than parts.
+func.func @forward(%x: tensor<8x2xf32> {train.input = "x", train.batch_dim = 0 : i64})
+    -> (tensor<f32> {train.output = "y"}) {
+  // expected-error @+1 {{it brings 4 samples together in a ''tensor<2x4x2xf32>'', and 2 such groups do not divide into 4 micro-batches}}
+  %0 = train.reshape %x : (tensor<8x2xf32>) -> tensor<2x4x2xf32>
+  %1 = train.reduce "sum" %0 {dims = array<i64: 0, 1, 2>} : (tensor<2x4x2xf32>) -> tensor<f32>
+  return %1 : tensor<f32>
+}
+
+// -----
+
+// Tests a dim in which no group of samples is consecutive.
+func.func @forward(%x: tensor<8x3xf32> {train.input = "x", train.batch_dim = 0 : i64})
+    -> (tensor<f32> {train.output = "y"}) {
+  // expected-error @+1 {{'tensor<3x8xf32>'' has no dim that counts samples}}
+  %0 = train.reshape %x : (tensor<8x3xf32>) -> tensor<3x8xf32>
+  %1 = train.reduce "sum" %0 {dims = array<i64: 0, 1>} : (tensor<3x8xf32>) -> tensor<f32>
+  return %1 : tensor<f32>
+}

@@ -23,3 +23,25 @@ func.func @forward(%w: tensor<4x4xf32> {train.state = @w},
   %4 = train.reshape %3 : (tensor<12x4xf32>) -> tensor<3x4x4xf32>
   return %4 : tensor<3x4x4xf32>
 }
+
+// -----
+
+// Tests samples that are frames of two videos: a part has whole videos, and
+// what is added to them is divided alike, whichever samples it counts.
+// CHECK-LABEL: func.func @step
+// CHECK-SAME: %[[X:[^ ]*]]: tensor<4x2xf32>
+// CHECK: train.reshape %[[X]] : (tensor<4x2xf32>) -> tensor<1x4x2xf32>
+// CHECK: train.slice %{{.*}} -> tensor<1x3x2xf32>
+// CHECK: train.reshape %{{.*}} : (tensor<1x4x2xf32>) -> tensor<4x2xf32>
+// CHECK: train.add %[[X]], %{{.*}} -> tensor<4x2xf32>
+// CHECK-LABEL: func.func @eval
+func.func @forward(%x: tensor<8x2xf32> {train.input = "x", train.batch_dim = 0 : i64})
+    -> (tensor<8x2xf32> {train.output = "y", train.batch_dim = 0 : i64}) {
+  %0 = train.reshape %x : (tensor<8x2xf32>) -> tensor<2x4x2xf32>
+  %1 = train.slice %0 {offsets = array<i64: 0, 1, 0>, strides = array<i64: 1, 1, 1>} : (tensor<2x4x2xf32>) -> tensor<2x3x2xf32>
+  %2 = train.slice %0 {offsets = array<i64: 0, 0, 0>, strides = array<i64: 1, 1, 1>} : (tensor<2x4x2xf32>) -> tensor<2x1x2xf32>
+  %3 = train.concat %1, %2 {dim = 1 : i64} : (tensor<2x3x2xf32>, tensor<2x1x2xf32>) -> tensor<2x4x2xf32>
+  %4 = train.reshape %3 : (tensor<2x4x2xf32>) -> tensor<8x2xf32>
+  %5 = train.add %x, %4 : (tensor<8x2xf32>, tensor<8x2xf32>) -> tensor<8x2xf32>
+  return %5 : tensor<8x2xf32>
+}

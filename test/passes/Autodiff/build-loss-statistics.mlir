@@ -48,3 +48,23 @@ func.func @forward(%s: tensor<2xf32> {train.state = @scale}, %t: tensor<5x2xf32>
   %5 = train.add %2, %4 : (tensor<f32>, tensor<f32>) -> tensor<f32>
   return %5 : tensor<f32>
 }
+
+// -----
+
+// Tests samples that are frames of videos: a share is of whole videos.
+// CHECK-LABEL: func.func @step
+// CHECK: train.reshape %{{.*}} : (tensor<8x2xf32>) -> tensor<2x4x2xf32>
+// CHECK: %[[SQUARES:.*]] = train.mul {{.*}}tensor<2x4x2xf32>
+// CHECK: train.transpose %[[SQUARES]] {permutation = array<i64: 1, 0, 2>}
+// CHECK: train.batch_norm_training {{.*}} -> (tensor<4x4xf32>, tensor<4xf32>, tensor<4xf32>)
+train.state @scale "parameter" : tensor<2xf32> {source = {file = "w", offset = 0 : i64, length = 8 : i64}}
+func.func @forward(%s: tensor<2xf32> {train.state = @scale},
+                   %x: tensor<8x2xf32> {train.input = "x", train.batch_dim = 0 : i64})
+    -> (tensor<f32> {train.output = "y"}) {
+  %0 = train.reshape %x : (tensor<8x2xf32>) -> tensor<2x4x2xf32>
+  %1 = train.mul %0, %0 : (tensor<2x4x2xf32>, tensor<2x4x2xf32>) -> tensor<2x4x2xf32>
+  %2 = train.reshape %1 : (tensor<2x4x2xf32>) -> tensor<8x2xf32>
+  %3:3 = train.batch_norm_training %2, %s, %s {channel_dim = 1 : i64, epsilon = 1.0e-5 : f64} : (tensor<8x2xf32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<8x2xf32>, tensor<2xf32>, tensor<2xf32>)
+  %4 = train.reduce "sum" %3#0 {dims = array<i64: 0, 1>} : (tensor<8x2xf32>) -> tensor<f32>
+  return %4 : tensor<f32>
+}

@@ -110,3 +110,38 @@ func.func @step(%x: !v {train.input = "x", train.batch_dim = 0 : i64},
   return %10 : tensor<f32>
 }
 }
+
+// -----
+
+// A value that joined samples, as a shift of a video's frames does, and has them
+// apart again is divided by ranks of samples as its like; one that has them
+// joined is not: there may be more ranks than videos.
+
+!x = tensor<2x4x8xf32>
+!v = tensor<8x8xf32>
+
+module attributes {train.stage_seconds = array<f64: 1.0, 1.0>} {
+
+train.state @w0 "parameter" : !v
+train.state @w1 "parameter" : !v
+
+// CHECK: module @role0
+// CHECK: func.func @step
+// CHECK-SAME: -> (tensor<2x4x8xf32> {train.send = {answered, id = 0 : i64, peer = 1 : i64}},
+// CHECK-SAME: tensor<8x8xf32> {train.batch_dim = 0 : i64, train.send = {answered, id = 2 : i64, peer = 1 : i64}})
+
+func.func @step(%x: !v {train.input = "x", train.batch_dim = 0 : i64},
+    %w0: !v {train.state = @w0}, %w1: !v {train.state = @w1})
+    -> (tensor<f32> {train.metric = "loss"}) {
+  %0 = train.matmul %x, %w0 {train.stage = 0 : i64} : (!v, !v) -> !v
+  %1 = train.reshape %0 {train.stage = 0 : i64} : (!v) -> !x
+  %2 = train.exp %1 {train.stage = 0 : i64} : (!x) -> !x
+  %3 = train.reshape %2 {train.stage = 0 : i64} : (!x) -> !v
+  %4 = train.exp %3 {train.stage = 0 : i64} : (!v) -> !v
+  %5 = train.matmul %4, %w1 {train.stage = 1 : i64} : (!v, !v) -> !v
+  %6 = train.reshape %5 {train.stage = 1 : i64} : (!v) -> !x
+  %7 = train.add %2, %6 {train.stage = 1 : i64} : (!x, !x) -> !x
+  %8 = train.reduce "sum" %7 {dims = array<i64: 0, 1, 2>, train.stage = 1 : i64} : (!x) -> tensor<f32>
+  return %8 : tensor<f32>
+}
+}

@@ -214,6 +214,39 @@ TEST_P(Collectives, SendReceiveShiftsRoundTheAxis) {
   });
 }
 
+/// The rank exchanges `sent` elements in a round with that at `offset`.
+void expectExchange(const Round &round, int64_t rank, int64_t offset,
+                    int64_t sent) {
+  EXPECT_EQ(round.messages.size(), 2u);
+  for (const Message &message : round.messages) {
+    EXPECT_EQ(message.peer, rank ^ offset);
+    EXPECT_EQ(message.span.count, sent);
+  }
+}
+
+/// Requirement B-20, N-21: by recursive doubling each of 8 ranks exchanges all
+/// with the ranks at offsets 1, 2, 4; by Rabenseifner's halving and doubling it
+/// exchanges halves with that at 4, quarters at 2, eighths at 1, and back.
+TEST(CollectiveSchedules, PartnersAreAtPowersOfTwo) {
+  const int64_t count = 64, ranks = 8;
+  for (int64_t rank = 0; rank < ranks; ++rank) {
+    auto rounds = [&](plan::CollectiveAlgorithm algorithm) {
+      return scheduleOf({plan::ALL_REDUCE, algorithm, ranks, count}, rank)
+          .rounds;
+    };
+    auto doubling = rounds(plan::RECURSIVE_DOUBLING);
+    ASSERT_EQ(doubling.size(), 3u);
+    for (size_t i = 0; i < 3; ++i)
+      expectExchange(doubling[i], rank, 1 << i, count);
+    auto halving = rounds(plan::RABENSEIFNER);
+    ASSERT_EQ(halving.size(), 6u);
+    for (size_t i = 0; i < 6; ++i) {
+      int64_t offset = i < 3 ? 4 >> i : 1 << (i - 3);
+      expectExchange(halving[i], rank, offset, count / ranks * offset);
+    }
+  }
+}
+
 CollectiveCost allReduceOf(plan::CollectiveAlgorithm algorithm, int64_t ranks,
                            int64_t elements) {
   return costOf({plan::ALL_REDUCE, algorithm, ranks, elements});

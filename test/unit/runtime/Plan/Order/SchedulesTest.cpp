@@ -123,6 +123,24 @@ TEST(Schedules, ClosedForms) {
     }
 }
 
+/// Requirement D-14: with stages of 1, 1, 1 and 2, whose imbalance (the largest
+/// by the mean) is 1.6, four roles become 4 / 1.6 times as quick as one.
+TEST(Schedules, TheSlowestStageBoundsGpipe) {
+  WorkCosts costs = WorkCosts::equal(4, 1, 1, 0);
+  costs.forward.back() = costs.backward.back() = 2;
+  for (uint32_t m : {4, 16, 64, 1024}) {
+    Result<Timeline> timeline = simulateSchedule(make("gpipe", 4, m), costs);
+    ASSERT_TRUE(timeline.ok());
+    // The last stage never waits between its first work and its last.
+    EXPECT_EQ(timeline->makespan, 2 * (2 * m + 3));
+    double quicker = 2 * 5 * m / timeline->makespan;
+    EXPECT_LT(quicker, 4 / 1.6);
+    if (m == 1024) {
+      EXPECT_NEAR(quicker, 4 / 1.6, 0.01);
+    }
+  }
+}
+
 TEST(Schedules, InterleavedDividesTheBubbleByItsChunks) {
   Timeline timeline = run(make("interleaved", 4, 8), .5, .25, .25);
   EXPECT_DOUBLE_EQ(timeline.makespan, 19);
