@@ -1,4 +1,5 @@
 #include "runtime/Base/Surroundings.h"
+#include "runtime/Base/Ending.h"
 #include "runtime/Base/Mappings.h"
 #include "runtime/Base/Temporaries.h"
 
@@ -31,7 +32,8 @@ void endOutOfMemory() {
     if (::write(STDERR_FILENO, part, std::strlen(part)) < 0)
       break;
   removeTemporaries();
-  ::_exit(1);
+  noteNoMemory();
+  ::_exit(failureCode());
 }
 
 void prepareForSurroundings(const char *program) {

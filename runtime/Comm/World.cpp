@@ -353,13 +353,27 @@ void World::rest(milliseconds time) {
   } while (Clock::now() < end);
 }
 
+bool World::hasLostRank() {
+  std::lock_guard<std::mutex> lock(mutex);
+  return hasLost;
+}
+
+/// Fails because of a rank that is gone or silent.
+Status World::failWithout(const Status &why) {
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    hasLost = true;
+  }
+  return fail(why);
+}
+
 /// A rank that failed says so before it goes; only of one that died without a
 /// word must others speak, and of those the lowest does.
 Status World::peerGone(const Status &why) {
   rest(kTurn * (1 + std::min(theRank, kMostTurns)));
   if (hasFailed())
     return cancelled();
-  return fail(why);
+  return failWithout(why);
 }
 
 /// Whom a rank waits for, -1 for nobody; nothing when it does not answer.
@@ -397,7 +411,7 @@ Status World::timedOutTogether() {
                          : ", which does not answer");
     break;
   }
-  return fail(makeError(
+  return failWithout(makeError(
       StatusCode::DeadlineExceeded, "waited ", double(timeout.count()) / 1000,
       " s in a collective on the device for ", whom, " (--timeout)"));
 }
@@ -420,9 +434,9 @@ Status World::timedOut(int peer, const char *doing) {
     }
     peer = *next;
   }
-  return fail(makeError(StatusCode::DeadlineExceeded, "waited ",
-                        double(timeout.count()) / 1000, " s ", doing, " rank ",
-                        peer, ", ", why, " (--timeout)"));
+  return failWithout(makeError(StatusCode::DeadlineExceeded, "waited ",
+                               double(timeout.count()) / 1000, " s ", doing,
+                               " rank ", peer, ", ", why, " (--timeout)"));
 }
 
 } // namespace zc

@@ -66,6 +66,7 @@ private:
   void tellOfCopies();
   std::FILE *streamOfLines() const;
   void startProgress();
+  const char *whatASignalDoes() const;
   Status openOutputs();
   std::string bestMetric() const {
     return options.keepBest.empty() ? "loss" : options.keepBest;

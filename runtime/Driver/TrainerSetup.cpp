@@ -66,7 +66,8 @@ Status Trainer::prepare() {
   began = Clock::now();
   ZC_RETURN_IF_ERROR(openSession());
   if (options.data == kStandardInput) {
-    finishOnSignals(); // ranks agree on a stop while samples are waited for
+    // Ranks agree on a stop while samples are waited for.
+    finishOnSignals(world.isFirst() ? "stops before the first step" : nullptr);
     ZC_RETURN_IF_ERROR(openStream());
   }
   if (stopped)

@@ -26,8 +26,9 @@ class Hostile(ZcTest):
         return path
 
     def refuse(self, patterns, model, *options, most=1 << 30,
-               said=4000):
-        """In little time and memory, and with a message."""
+               said=4000, busy=TIMEOUT):
+        """In little time and memory, and with a message; `busy`: seconds of
+        processors."""
         def limit():
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         command = [BIN / "zc", "compile", model, "-o", self.folder / "a.zca",
@@ -44,6 +45,7 @@ class Hostile(ZcTest):
             self.assertRegex(err, pattern)
         self.assertLess(len(err), said, "a message is for people")
         self.check_memory(usage.ru_maxrss * 1024, most)
+        self.assertLess(usage.ru_utime + usage.ru_stime, busy)
         self.assertLess(time.monotonic() - began, TIMEOUT)
 
 
@@ -136,18 +138,56 @@ class Expressions(ZcTest):
 
 class Growth(Hostile):
 
+    def check_functions(self, body, last="b = Relu (a)", count=30,
+                        main="y = f.g0 (x)"):
+        """Functions whose `body` calls the next one, NEXT; they are counted,
+        and none is opened."""
+        head = '<domain: "f", opset_import: ["" : 18, "f" : 1]>\n'
+        bodies = [body.replace("NEXT", f"f.g{i + 1}") for i in range(count - 1)]
+        functions = "".join(f"{head}g{i} (a) => (b) {{ {each} }}\n"
+                            for i, each in enumerate([*bodies, last]))
+        self.refuse(["'y' .*more than 1048576 nodes"], self.model(
+            "m (float[2, 2] x, bool flag) => (float[2, 2] y) { " + main +
+            " }\n" + functions), most=400 << 20, busy=5)
+
+    TWICE = "c = NEXT (a)\n b = NEXT (c)"
+
     def test_functions_that_double(self):
         """2^29 nodes by 30 functions."""
-        calls = 29
+        self.check_functions(self.TWICE)
+
+    def test_functions_that_double_beyond_any_number(self):
+        self.check_functions(self.TWICE, count=5000)
+
+    def test_functions_that_double_in_branches(self):
+        twice = "c{0} = NEXT (a)\n d{0} = NEXT (c{0})"
+        self.check_functions(
+            "yes = Constant <value = bool {1}> ()\n b = If (yes) <"
+            "then_branch = p () => (float[2, 2] d1) { " + twice.format(1) +
+            " }, else_branch = q () => (float[2, 2] d2) { " + twice.format(2) +
+            " }>")
+
+    def test_functions_that_call_one_another(self):
+        """Where an operator that ONNX does not have keeps its checker away."""
+        self.check_functions(self.TWICE, last="b = f.g0 (a)", count=4,
+                             main="s = NoSuchOperator (x)\n y = f.g0 (x)")
+
+    def test_a_branch_that_is_not_taken_counts_for_nothing(self):
+        calls = self.TWICE.replace("NEXT", "f.g0")
         functions = "".join(
             f'<domain: "f", opset_import: ["" : 18, "f" : 1]>\n'
-            f"g{i} (a) => (c) {{ b = f.g{i + 1} (a)\n c = f.g{i + 1} (b) }}\n"
-            for i in range(calls))
-        last = (f'<domain: "f", opset_import: ["" : 18]>\n'
-                f"g{calls} (a) => (b) {{ b = Relu (a) }}\n")
-        self.refuse(["more than 1048576 nodes"], self.model(
-            "m (float[2, 2] x) => (float[2, 2] y) { y = f.g0 (x) }\n" +
-            functions + last), most=2 << 30)
+            f"g{i} (a) => (b) {{ {self.TWICE.replace('NEXT', f'f.g{i + 1}')} "
+            "}\n" for i in range(30))
+        model = self.model(
+            "m (float[4, 2] x) => (float[4, 3] y)\n"
+            "<float[2, 3] w = {1, 2, 3, 4, 5, 6}> {\n"
+            " no = Constant <value = bool {0}> ()\n a = Relu (x)\n"
+            " h = If (no) <then_branch = p () => (float[4, 2] b) { " + calls +
+            " }, else_branch = q () => (float[4, 2] e) { e = Relu (a) }>\n"
+            " y = MatMul (h, w) }\n" + functions +
+            '<domain: "f", opset_import: ["" : 18]>\n'
+            "g30 (a) => (b) { b = Relu (a) }\n")
+        self.zc("compile", model, "-o", self.folder / "a.zca", "--loss", "mse")
 
     def test_repetitions_of_repetitions(self):
         """40 characters that would be 4 billion states."""

@@ -1,4 +1,5 @@
 // Shared by the commands: checks, and the options of both.
+#include "runtime/Base/Ending.h"
 #include "runtime/Base/Log.h"
 #include "runtime/Driver/EvaluationMetrics.h"
 #include "tools/zc-run/Commands.h"
@@ -7,13 +8,15 @@
 
 namespace zc {
 
-constexpr int kFailed = 1, kSignalled = 128;
+constexpr int kSignalled = 128;
 
 /// A failure that another rank reports is not reported twice.
 static int fail(const Status &status) {
-  if (status.code() != StatusCode::Cancelled)
+  if (status.code() != StatusCode::Cancelled) {
     logError(status.message());
-  return kFailed;
+    noteRefusal(status);
+  }
+  return failureCode();
 }
 
 int finish(const Result<int> &result) {
@@ -21,7 +24,7 @@ int finish(const Result<int> &result) {
     return fail(result.status());
   if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
     logError("cannot write to standard output");
-    return kFailed;
+    return kExitFailed;
   }
   return *result ? kSignalled + *result : 0;
 }
