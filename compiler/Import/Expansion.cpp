@@ -1,7 +1,6 @@
 // Nodes that are calls: of the model's own functions, of operators that ONNX
 // defines by other operators, and branches whose condition is known.
 #include "compiler/Import/Contrib/ContribOperators.h"
-#include "compiler/Import/FunctionSizes.h"
 #include "compiler/Import/GraphImporter.h"
 #include "dialects/Onnx/Location.h"
 
@@ -53,8 +52,8 @@ void GraphImporter::importBody(const proto::FunctionProto &body,
 
 bool GraphImporter::expandLocalFunction(const proto::NodeProto &node,
                                         const Outputs &inputs, Scope &scope) {
-  auto function = functions.find(
-      getFunctionKey(node.domain(), node.op_type(), node.overload()));
+  auto function = functions.find(node.domain() + ":" + node.op_type() + ":" +
+                                 node.overload());
   if (function == functions.end() || scope.depth > kMaxDepth)
     return false;
   importBody(*function->second, node, inputs, scope);

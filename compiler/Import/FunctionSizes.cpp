@@ -2,18 +2,19 @@
 
 #include <algorithm>
 #include <functional>
+#include <vector>
 
 using namespace zc;
 
-std::string zc::getFunctionKey(const std::string &domain,
-                               const std::string &name,
-                               const std::string &overload) {
+/// As the importer finds a function.
+static std::string getKey(const std::string &domain, const std::string &name,
+                          const std::string &overload) {
   return domain + ":" + name + ":" + overload;
 }
 
 static std::string getKey(const proto::NodeProto &node) {
-  return getFunctionKey(node.domain() == "ai.onnx" ? "" : node.domain(),
-                        node.op_type(), node.overload());
+  return getKey(node.domain() == "ai.onnx" ? "" : node.domain(), node.op_type(),
+                node.overload());
 }
 
 static bool isIf(const proto::NodeProto &node) {
@@ -45,7 +46,7 @@ struct Called {
 FunctionSizes::FunctionSizes(const proto::ModelProto &model) {
   llvm::StringMap<Called> all;
   for (const proto::FunctionProto &function : model.functions())
-    all[getFunctionKey(function.domain(), function.name(), function.overload())]
+    all[getKey(function.domain(), function.name(), function.overload())]
         .function = &function;
   std::vector<llvm::StringMapEntry<Called> *> ready;
   for (llvm::StringMapEntry<Called> &caller : all) {

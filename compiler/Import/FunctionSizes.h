@@ -7,14 +7,8 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringMap.h"
 #include <cstdint>
-#include <string>
-#include <vector>
 
 namespace zc {
-
-/// The name by which nodes call a function.
-std::string getFunctionKey(const std::string &domain, const std::string &name,
-                           const std::string &overload);
 
 /// Counts nodes bottom-up, each function once, where thirty that each call the
 /// next one twice open into a billion nodes. The counts are lower bounds: an If

@@ -23,8 +23,8 @@ GraphImporter::GraphImporter(MLIRContext *context, const ModelFile &file,
     : context(context), file(file), options(options), weights(weights),
       metadata(readTensorMetadata(file.model.graph())) {
   for (const proto::FunctionProto &function : file.model.functions())
-    functions[getFunctionKey(function.domain(), function.name(),
-                             function.overload())] = &function;
+    functions[function.domain() + ":" + function.name() + ":" +
+              function.overload()] = &function;
 }
 
 Location GraphImporter::getFileLocation() const {

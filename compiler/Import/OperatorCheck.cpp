@@ -1,7 +1,6 @@
 // Checks of a model's operators before its dims have sizes.
 #include "compiler/Import/ConstantFolder.h"
 #include "compiler/Import/Contrib/ContribOperators.h"
-#include "compiler/Import/FunctionSizes.h"
 #include "compiler/Import/GraphImporter.h"
 
 using namespace mlir;
@@ -27,8 +26,8 @@ void GraphImporter::checkOperators() {
     // Unique is folded where its operand is known, which is rarely so.
     const bool folds = canFold(node) && node.op_type() != "Unique";
     if (isResolved(node) || folds || findContribBody(node) ||
-        functions.count(
-            getFunctionKey(node.domain(), node.op_type(), node.overload())))
+        functions.count(node.domain() + ":" + node.op_type() + ":" +
+                        node.overload()))
       continue;
     int version = scope.opsets[node.domain()];
     const proto::OpSchema *schema =

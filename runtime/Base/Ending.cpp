@@ -6,10 +6,12 @@
 namespace zc {
 
 // Read where memory has run out, and by ranks that are threads.
-static std::atomic<bool> stepDone{false}, refused{false};
+static std::atomic<bool> stepDone{false}, lostRank{false}, refused{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
 
 void noteStepDone() { stepDone = true; }
+
+void noteLostRank() { lostRank = true; }
 
 static bool isRefusal(StatusCode code) {
   switch (code) {
@@ -31,7 +33,7 @@ static bool isRefusal(StatusCode code) {
 }
 
 void noteRefusal(const Status &why) {
-  if (isRefusal(why.code()))
+  if (!lostRank && isRefusal(why.code()))
     refused = true;
 }
 

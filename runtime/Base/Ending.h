@@ -24,6 +24,9 @@ constexpr const char *kSupervised = "ZC_SUPERVISED";
 /// From here on memory, files and disks have done for one step.
 void noteStepDone();
 
+/// What follows fails because another rank is gone or silent.
+void noteLostRank();
+
 /// Takes down why this process ends: its own failure, which it tells the user.
 void noteRefusal(const Status &why);
 

@@ -26,6 +26,10 @@ private:
   size_t size = 0;
 };
 
+/// Whether a terminal's line has no end yet (setOpenLine() in Log.h), which the
+/// caller's text begins with.
+bool takeOpenLine() noexcept;
+
 } // namespace zc
 
 #endif // ZC_RUNTIME_BASE_HANDLERTEXT_H

@@ -1,4 +1,5 @@
 #include "runtime/Base/Log.h"
+#include "runtime/Base/HandlerText.h"
 
 #include <atomic>
 #include <unistd.h>

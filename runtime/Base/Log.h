@@ -23,9 +23,6 @@ void setOpenLine(std::FILE *stream);
 /// Ends such a line.
 void endOpenLine();
 
-/// Whether there is one, which the caller ends. Safe in handlers.
-bool takeOpenLine() noexcept;
-
 } // namespace zc
 
 #endif // ZC_RUNTIME_BASE_LOG_H

@@ -1,4 +1,5 @@
 #include "runtime/Comm/World.h"
+#include "runtime/Base/Ending.h"
 #include "runtime/Comm/Group.h"
 
 #include <algorithm>
@@ -353,27 +354,14 @@ void World::rest(milliseconds time) {
   } while (Clock::now() < end);
 }
 
-bool World::hasLostRank() {
-  std::lock_guard<std::mutex> lock(mutex);
-  return hasLost;
-}
-
-/// Fails because of a rank that is gone or silent.
-Status World::failWithout(const Status &why) {
-  {
-    std::lock_guard<std::mutex> lock(mutex);
-    hasLost = true;
-  }
-  return fail(why);
-}
-
 /// A rank that failed says so before it goes; only of one that died without a
 /// word must others speak, and of those the lowest does.
 Status World::peerGone(const Status &why) {
   rest(kTurn * (1 + std::min(theRank, kMostTurns)));
   if (hasFailed())
     return cancelled();
-  return failWithout(why);
+  noteLostRank();
+  return fail(why);
 }
 
 /// Whom a rank waits for, -1 for nobody; nothing when it does not answer.
@@ -411,7 +399,8 @@ Status World::timedOutTogether() {
                          : ", which does not answer");
     break;
   }
-  return failWithout(makeError(
+  noteLostRank();
+  return fail(makeError(
       StatusCode::DeadlineExceeded, "waited ", double(timeout.count()) / 1000,
       " s in a collective on the device for ", whom, " (--timeout)"));
 }
@@ -434,9 +423,10 @@ Status World::timedOut(int peer, const char *doing) {
     }
     peer = *next;
   }
-  return failWithout(makeError(StatusCode::DeadlineExceeded, "waited ",
-                               double(timeout.count()) / 1000, " s ", doing,
-                               " rank ", peer, ", ", why, " (--timeout)"));
+  noteLostRank();
+  return fail(makeError(StatusCode::DeadlineExceeded, "waited ",
+                        double(timeout.count()) / 1000, " s ", doing, " rank ",
+                        peer, ", ", why, " (--timeout)"));
 }
 
 } // namespace zc

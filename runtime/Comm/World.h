@@ -97,9 +97,6 @@ public:
   /// Whether this rank or another has failed, as far as it is known here.
   bool hasFailed();
 
-  /// Whether this rank has failed because another one is gone or silent.
-  bool hasLostRank();
-
   /// A launcher such as mpirun ends all processes when the first one fails:
   /// the one that knows why must have told the user before any of them goes.
   /// The rank whose failure it was calls tellTold() when it has, the others
@@ -133,7 +130,6 @@ private:
   void readNotes();
   void tellOthers(Note::Kind kind);
   Status peerGone(const Status &why);
-  Status failWithout(const Status &why);
   Status timedOut(int peer, const char *doing);
   Status timedOutTogether();
   std::optional<int> ask(int peer);
@@ -150,7 +146,6 @@ private:
   std::mutex mutex;           // of what follows
   bool failed = false;        // here or elsewhere: all know
   bool mustTell = false;      // what has failed
-  bool hasLost = false;       // a rank, by death or silence
   bool isTold = false;        // to the user, by another rank
   std::multiset<int> waiting; // who is waited for, by any thread
   std::map<int, int> answers; // of ranks that were asked

@@ -245,8 +245,7 @@ static Result<int> tellFirst(World &world, Result<int> result) {
     return result;
   }
   logError(result.status().message());
-  if (!world.hasLostRank())
-    noteRefusal(result.status());
+  noteRefusal(result.status());
   world.tellTold();
   return Status(StatusCode::Cancelled, "the user has been told");
 }

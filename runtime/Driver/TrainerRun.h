@@ -61,6 +61,7 @@ private:
   }
   Status loadInitial();
   Status resume();
+  void readBest();
   Status decideTotal();
   void tellBefore();
   void tellOfCopies();

@@ -104,9 +104,7 @@ Status Trainer::prepare() {
       eraseText(state.options, name);
   state.compiled = describeCompiled(artifact().manifest());
   state.ways = inside().ways();
-  best = checkpoints.isResumed()
-             ? BestSoFar::read(checkpoints.folder(), bestMetric(), state.step)
-             : BestSoFar{bestMetric()};
+  readBest();
   ZC_RETURN_IF_ERROR(check(zc_set_seed(handle(), state.seed)));
   ZC_RETURN_IF_ERROR(world.agree(decideTotal()));
   ZC_RETURN_IF_ERROR(checkpoints.prepareBeside(executor()));
@@ -117,6 +115,19 @@ Status Trainer::prepare() {
   peakBytes = uint64_t(largest[0]);
   tellBefore();
   return Status();
+}
+
+/// A run goes on without it.
+void Trainer::readBest() {
+  best = BestSoFar{bestMetric()};
+  if (!checkpoints.isResumed())
+    return;
+  auto kept = BestSoFar::read(checkpoints.folder(), bestMetric(), state.step);
+  if (kept.ok())
+    best = *kept;
+  else
+    warn(kept.status().message() +
+         "; nobody knows which checkpoint was the best so far");
 }
 
 Status Trainer::prepareSession() {

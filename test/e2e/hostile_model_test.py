@@ -308,6 +308,19 @@ class Numbers(ZcTest):
                    self.folder / "b.zca", "--loss", "softmax-cross-entropy",
                    "--dim", f"batch={self.BEYOND}")
 
+    def test_what_is_no_number(self):
+        """Comparisons with it are all false."""
+        fixture = Fixture("mlp")
+        run = ("run", self.compile(fixture, "sgd"), "--data", fixture.data,
+               "--steps", 1)
+        for options in (["--timeout"], ["--max-time"],
+                        ["--lr-schedule", "polynomial", "--lr-power"],
+                        ["--lr-schedule", "step", "--lr-step-size", 1,
+                         "--lr-factor"]):
+            for wrong in ("nan", "-nan", "inf", "", "1s"):
+                self.fails(2, [options[-1], f"'{wrong}'"], *run, *options[:-1],
+                           f"{options[-1]}={wrong}")
+
     def test_more_steps_than_can_be_counted(self):
         fixture = Fixture("mlp")
         artifact = self.compile(fixture, "sgd")

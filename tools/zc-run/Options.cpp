@@ -5,6 +5,7 @@
 #include "tools/zc-run/Commands.h"
 
 #include <charconv>
+#include <cstdlib>
 
 namespace zc {
 
@@ -55,6 +56,20 @@ std::string checkPositive(const std::string &text) {
   return checkNumber(text, INT64_MAX, 1);
 }
 
+CLI::Validator isWithin(double least, double most) {
+  return CLI::Validator(
+      [=](const std::string &text) {
+        char *end = nullptr;
+        const double value = std::strtod(text.c_str(), &end);
+        const bool sound =
+            !text.empty() && *end == '\0' && value >= least && value <= most;
+        return sound ? std::string()
+                     : strCat("expected a number from ", least, " to ", most,
+                              ", found '", text, "'");
+      },
+      "");
+}
+
 void addRankOptions(CLI::App &app, LaunchOptions &options) {
   app.add_option("--local-ranks", options.localRanks,
                  "run all N ranks as threads of this process, without a "
@@ -65,7 +80,7 @@ void addRankOptions(CLI::App &app, LaunchOptions &options) {
   app.add_option("--timeout", options.timeout,
                  "seconds that ranks wait for one another")
       ->capture_default_str()
-      ->check(CLI::Range(0.001, 1e9))
+      ->check(isWithin(0.001, 1e9))
       ->type_name("S")
       ->group("Machine");
 }

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""Little memory, little disk, and folders that may not be written to: what each
+command says."""
+import contextlib
+import json
+import os
+import pathlib
+import resource
+import subprocess
+import unittest
+
+import numpy as np
+
+from bad_run_test import RunTest
+from zctest import (BIN, TIMEOUT, Fixture, ZcTest, is_sanitized,
+                    needs_few_addresses)
+
+MIB = 1 << 20
+
+
+class MemoryGroup:
+    """A control group that may use so many bytes."""
+
+    # Of version 1, and of version 2.
+    PLACES = (("/sys/fs/cgroup/memory", "memory.limit_in_bytes", None),
+              ("/sys/fs/cgroup", "memory.max", "memory.swap.max"))
+
+    def __init__(self, test, size):
+        for place, limit, swap in self.PLACES:
+            self.folder = pathlib.Path(place) / f"zc-test-{os.getpid()}"
+            with contextlib.suppress(OSError):
+                self.folder.mkdir()
+                test.addCleanup(self.remove)
+                (self.folder / limit).write_text(str(size))
+                if swap and (self.folder / swap).exists():
+                    (self.folder / swap).write_text("0")
+                return
+        test.skipTest("this user may not limit the memory of a control group")
+
+    def remove(self):
+        with contextlib.suppress(OSError):
+            self.folder.rmdir()
+
+    def enter(self):
+        """In a process that is about to become zc."""
+        (self.folder / "cgroup.procs").write_text(str(os.getpid()))
+
+
+@unittest.skipIf(is_sanitized(), "sanitizers take memory of their own")
+class ControlGroups(RunTest):
+
+    def wide(self, *options, name="wide.zca"):
+        """An artifact whose arena has some 100 MiB."""
+        artifact = self.folder / name
+        self.zc("compile", self.fixture.model, "-o", artifact, "--loss",
+                "softmax-cross-entropy", "--dim", f"batch={1 << 17}",
+                "--cpu-threads", 1, *options)
+        memory = json.loads(self.zc("inspect", artifact, "--memory", "--json"))
+        return artifact, memory["memory"]["peak"]
+
+    def test_a_compilation(self):
+        """Eight constants of 64 MiB or more, in 200 MiB."""
+        group = MemoryGroup(self, 200 * MIB)
+        model = self.folder / "m.onnxtext"
+        products = "".join(f"r{i} = Mul (r{i - 1}, one)\n" for i in range(1, 8))
+        model.write_text(
+            '<ir_version: 8, opset_import: ["" : 18]>\n'
+            "m (float[2] x) => (float[2] y) {\n"
+            "z = Constant <value = float {0}> ()\n"
+            f"n = Constant <value = float {{{1 << 24}}}> ()\n"
+            "one = Constant <value = float {1}> ()\n"
+            f"r0 = Range (z, n, one)\n{products}"
+            "t = ReduceMax <keepdims = 0> (r7)\n y = Add (x, t) }")
+        for command in (("compile", model, "-o", self.folder / "a.zca",
+                         "--mode", "infer"),
+                        ("plan", model, "--mode", "infer", "--cluster",
+                         "cpu-cluster")):
+            self.fails(1, ["error: out of memory; control group "
+                           f"'{group.folder}' allows {200 * MIB} bytes"],
+                       *command, preexec_fn=group.enter)
+        self.assertEqual(list(self.folder.glob("a.zca*")), [])
+
+    def test_a_run(self):
+        artifact, peak = self.wide()
+        group = MemoryGroup(self, peak // 2)
+        self.fails(1, [f"cannot allocate {peak} bytes|cannot allocate",
+                       f"control group '{group.folder}' allows "
+                       rf"\d+; raise its limit, or compile with less "
+                       r"\(--memory-budget\)"], "run", artifact, "--data",
+                   self.fixture.data, "--steps", 1, preexec_fn=group.enter)
+
+    def test_ranks_that_are_threads(self):
+        """One has room, but not two."""
+        artifact, peak = self.wide("--mesh", "dp=2")
+        group = MemoryGroup(self, peak + peak // 2)
+        self.fails(1, [r"cannot allocate \d+ bytes beside \d+: control group"],
+                   "run", artifact, "--data", self.fixture.data, "--steps", 1,
+                   "--local-ranks", 2, preexec_fn=group.enter)
+
+    def test_ranks_that_are_processes(self):
+        """Neither knows of the other; the kernel kills one."""
+        artifact, peak = self.wide("--mesh", "dp=2")
+        group = MemoryGroup(self, peak + peak // 2)
+        self.fails(1, ["killed by signal 9 .*; the kernel has killed for lack "
+                       rf"of memory meanwhile \(control group '{group.folder}' "
+                       r"allows \d+ bytes\); it was the last of 1 restart"],
+                   "launch", "-n", 2, "--max-restarts", 1, artifact, "--data",
+                   self.fixture.data, "--steps", 1, "--checkpoint",
+                   self.folder / "ckpt", preexec_fn=group.enter)
+
+
+if __name__ == "__main__":
+    unittest.main()
