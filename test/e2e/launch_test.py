@@ -358,12 +358,12 @@ class Launch(ZcTest):
             name="four.zca"))
         self.refused(["nowhere"], artifact, "--log",
                      self.folder / "nowhere" / "log.jsonl")
-        self.refused(["nowhere"], artifact, "--init-from",
-                     self.folder / "nowhere.safetensors")
         cut = self.folder / "cut.zca"
         cut.write_bytes(artifact.read_bytes()[:-100])
         self.refused(["cut.zca"], cut)
         self.assertFalse((self.folder / "new").exists())
+        self.refused(["nowhere"], artifact, "--init-from",
+                     self.folder / "nowhere.safetensors")
 
     def test_refused_for_its_checkpoints(self):
         artifact = self.compile_ranks("--mesh", "dp=2")

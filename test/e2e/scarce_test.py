@@ -109,5 +109,106 @@ class ControlGroups(RunTest):
                    self.folder / "ckpt", preexec_fn=group.enter)
 
 
+class Disks(RunTest):
+    """Every command's output on a disk that is full, or may only be read."""
+
+    FULL = "head -c 1M /dev/zero > {0}/fill 2>/dev/null"
+    READ_ONLY = "mount -o remount,ro {0}"
+
+    def setUp(self):
+        super().setUp()
+        self.disk, self.checkpoint = self.folder / "disk", self.folder / "ckpt"
+        self.disk.mkdir()
+        self.train(self.artifact, self.fixture.data, 1, "--checkpoint",
+                   self.checkpoint)
+        self.input = self.folder / "x.npy"
+        np.save(self.input, np.zeros((4, 64), np.float32))
+        self.key = self.folder / "key"
+        self.zc("sign", "--new-key", self.key)
+
+    def try_there(self, state, *arguments, place=None, **environment):
+        """In a name space whose `place` is a small disk in this state."""
+        place = place or self.disk
+        script = (f"mount -t tmpfs -o size=16k none {place} || exit 77; " +
+                  state.format(place) + '; exec "$@"')
+        done = subprocess.run(
+            ["unshare", "-m", "sh", "-c", script, "sh", BIN / "zc",
+             *map(str, arguments)], text=True, capture_output=True,
+            timeout=TIMEOUT, env={**os.environ, **environment})
+        if done.returncode == 77 or "unshare failed" in done.stderr:
+            self.skipTest("this user may not mount anything")
+        return done
+
+    def commands(self):
+        """What is named in the message, and the command."""
+        def there(name):
+            return self.disk / name
+        run = ("run", self.artifact, "--data", self.fixture.data, "--steps", 2)
+        model = (self.fixture.model, *self.fixture.compile_options("sgd"))
+        export = ("export", self.artifact, "--checkpoint", self.checkpoint)
+        plan = ("plan", self.artifact, "--cluster", "cpu-cluster")
+        launch = ("launch", "-n", 1, "--max-restarts", 2, *run[1:])
+        return (("a.zca", "compile", *model, "-o", there("a.zca")),
+                ("ir", "compile", *model, "-o", self.folder / "b.zca",
+                 "--dump-ir", there("ir")),
+                ("new", *run, "--checkpoint", there("new")),
+                ("new", *launch, "--checkpoint", there("new")),
+                ("t.json", *run, "--trace", there("t.json")),
+                ("out", "eval", self.artifact, "--input", f"x={self.input}",
+                 "--output-dir", there("out")),
+                ("out", "eval", self.fixture.model, "--input",
+                 f"x={self.input}", "--output-dir", there("out")),
+                ("t.onnx", *export, "-o", there("t.onnx")),
+                ("t.safetensors", *export, "--safetensors",
+                 there("t.safetensors")),
+                ("p.html", "inspect", self.artifact, "--html", there("p.html")),
+                ("p.html", *plan, "--html", there("p.html")),
+                ("p.json", *plan, "--timeline", there("p.json")),
+                ("chakra", *plan, "--chakra", there("chakra")),
+                ("s.zca", "sign", self.artifact, "--key", self.key, "-o",
+                 there("s.zca")),
+                ("new-key", "sign", "--new-key", there("new-key")))
+
+    def check(self, state, why):
+        for name, *command in self.commands():
+            with self.subTest(command=command):
+                done = self.try_there(state, *command)
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertRegex(done.stderr, f"error: .*{name}.*{why}")
+                self.assertEqual(done.stderr.count("error:"), 1, done.stderr)
+
+    def test_full(self):
+        self.check(self.FULL, "No space left on device")
+
+    def test_read_only(self):
+        self.check(self.READ_ONLY, "Read-only file system")
+
+    def test_temporary_files(self):
+        for state, why in ((self.FULL, "No space left on device"),
+                           (self.READ_ONLY, "Read-only file system")):
+            for command in (
+                    ("compile", self.fixture.model, "-o", self.folder / "b.zca",
+                     *self.fixture.compile_options("sgd")),
+                    ("eval", self.fixture.model, "--input", f"x={self.input}",
+                     "--output-dir", self.folder / "out")):
+                with self.subTest(state=state, command=command):
+                    done = self.try_there(state, *command,
+                                          TMPDIR=str(self.disk))
+                    self.assertEqual(done.returncode, 1, done.stderr)
+                    self.assertRegex(done.stderr,
+                                     f"error: .*disk.*(TMPDIR|{why})")
+                    self.assertIn(why, done.stderr)
+
+    def test_memory_that_ranks_share(self):
+        """/dev/shm has 64 MiB in many containers, here less."""
+        done = self.try_there(
+            "true", "launch", "-n", 1, "--max-restarts", 1, "--replicate", 1,
+            self.artifact, "--data", self.fixture.data, "--steps", 9,
+            place="/dev/shm")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stderr, "/dev/shm/.*No space left on device.*"
+                         "--shm-size")
+
+
 if __name__ == "__main__":
     unittest.main()
