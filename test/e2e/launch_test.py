@@ -388,13 +388,13 @@ class Launch(ZcTest):
     def test_a_rank_that_hangs_before_the_first_step(self):
         """It is lost to the others, which did not refuse anything."""
         artifact = self.compile_ranks("--mesh", "dp=2")
-        launcher = start("launch", "-n", 2, "--max-restarts", 1, artifact,
-                         *self.options(5), "--timeout", 2)
+        launcher = start("launch", "-n", 2, "--max-restarts", 3, artifact,
+                         *self.options(5), "--timeout", 5)
         self.wait_until("both", lambda: len(ranks_of(launcher)) == 2, launcher)
         os.kill(ranks_of(launcher)[1], signal.SIGSTOP)
         _, err = launcher.communicate(timeout=60)
         self.assertEqual(launcher.returncode, 0, err)
-        self.assertRegex(err, "rank 0 .*ended with exit code 1; restart 1 of 1")
+        self.assertRegex(err, "rank 0 .*ended with exit code 1; restart 1 of 3")
 
     def test_refusals(self):
         artifact = self.compile_ranks("--mesh", "dp=2")

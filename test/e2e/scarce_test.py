@@ -147,12 +147,8 @@ class Disks(RunTest):
         model = (self.fixture.model, *self.fixture.compile_options("sgd"))
         export = ("export", self.artifact, "--checkpoint", self.checkpoint)
         plan = ("plan", self.artifact, "--cluster", "cpu-cluster")
-        launch = ("launch", "-n", 1, "--max-restarts", 2, *run[1:])
         return (("a.zca", "compile", *model, "-o", there("a.zca")),
-                ("ir", "compile", *model, "-o", self.folder / "b.zca",
-                 "--dump-ir", there("ir")),
                 ("new", *run, "--checkpoint", there("new")),
-                ("new", *launch, "--checkpoint", there("new")),
                 ("t.json", *run, "--trace", there("t.json")),
                 ("out", "eval", self.artifact, "--input", f"x={self.input}",
                  "--output-dir", there("out")),
@@ -182,6 +178,31 @@ class Disks(RunTest):
 
     def test_read_only(self):
         self.check(self.READ_ONLY, "Read-only file system")
+
+    def test_a_launch(self):
+        """Before the first step it is refused; later, a disk may have room at
+        the next start."""
+        launch = ("launch", "-n", 1, "--max-restarts", 1, self.artifact,
+                  "--data", self.fixture.data, "--steps", 2, "--checkpoint",
+                  self.disk / "new")
+        for state, expected in (
+                (self.READ_ONLY, "Read-only file system\nzc-run: note: no "
+                 "restart"),
+                (self.FULL, "(?s)No space left on device.*restart 1 of 1.*No "
+                 "space left on device.*last of 1 restart")):
+            done = self.try_there(state, *launch)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertRegex(done.stderr, expected)
+
+    def test_dumped_ir(self):
+        """It is told once that nothing more of it is written."""
+        done = self.try_there(self.FULL, "compile", self.fixture.model, "-o",
+                              self.folder / "b.zca", "--dump-ir",
+                              self.disk / "ir",
+                              *self.fixture.compile_options("sgd"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stderr.count("No space left on device"), 1)
+        self.assertRegex(done.stderr, "warning: .*disk/ir/0.*no more IR")
 
     def test_temporary_files(self):
         for state, why in ((self.FULL, "No space left on device"),
