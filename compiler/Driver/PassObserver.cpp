@@ -15,7 +15,7 @@ using namespace zc;
 // Adaptors run other passes and have no flag.
 static bool isNamed(Pass *pass) { return !pass->getArgument().empty(); }
 
-// In place of a number, where the folder takes no more.
+// In place of a number, where the folder takes no more: told of once.
 constexpr unsigned kStopped = std::numeric_limits<unsigned>::max();
 
 void zc::dumpIr(Operation *op, const std::string &folder, StringRef name,

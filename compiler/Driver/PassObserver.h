@@ -35,8 +35,7 @@ private:
   std::map<mlir::Pass *, std::chrono::steady_clock::time_point> started;
 };
 
-/// Writes `op` as FOLDER/NN-name.mlir and counts `dumped` up. The first failure
-/// is told of, and the last: nothing is written any more.
+/// Writes `op` as FOLDER/NN-name.mlir and counts `dumped` up.
 void dumpIr(mlir::Operation *op, const std::string &folder,
             llvm::StringRef name, unsigned &dumped);
 
