@@ -90,7 +90,7 @@ void GraphImporter::readOpsets(Scope &scope) const {
         opset.version();
 }
 
-// What functions open into is counted before; rounds of loops are not.
+// Nodes of functions are counted before they are opened, rounds of loops not.
 constexpr size_t kMaxNodes = size_t(1) << 20;
 
 static LogicalResult sayTooMany(InFlightDiagnostic diagnostic) {

@@ -24,7 +24,7 @@ constexpr const char *kSupervised = "ZC_SUPERVISED";
 /// From here on memory, files and disks have done for one step.
 void noteStepDone();
 
-/// What follows fails because another rank is gone or silent.
+/// Another rank is gone or silent: all that fails from here on fails by that.
 void noteLostRank();
 
 /// Takes down why this process ends: its own failure, which it tells the user.

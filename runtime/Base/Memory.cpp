@@ -8,7 +8,8 @@ namespace zc {
 
 /// A number in a file by itself; "max" and what cannot be read: no limit.
 static uint64_t readNumber(const std::string &path) {
-  // What version 1 writes where it means no limit, rounded to pages.
+  // Version 1 writes a larger number, rounded to pages, where it means no
+  // limit.
   constexpr uint64_t kNone = INT64_MAX / 2;
   std::ifstream file(path);
   uint64_t value = 0;

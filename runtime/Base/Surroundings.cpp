@@ -30,7 +30,7 @@ static void openStandardFiles() {
     ::close(descriptor);
 }
 
-/// What limits memory; in place, for there is none left to print it then.
+/// The limit of memory in words, which are there when memory is not.
 static char limitWords[512] = "end other programs, or use a machine with more";
 static std::optional<rlim_t> limitBefore; // where another one is set
 

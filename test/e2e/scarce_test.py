@@ -21,7 +21,7 @@ MIB = 1 << 20
 class MemoryGroup:
     """A control group that may use so many bytes."""
 
-    # Of version 1, and of version 2.
+    # Version 1, and version 2.
     PLACES = (("/sys/fs/cgroup/memory", "memory.limit_in_bytes", None),
               ("/sys/fs/cgroup", "memory.max", "memory.swap.max"))
 
@@ -140,7 +140,7 @@ class Disks(RunTest):
         return done
 
     def commands(self):
-        """What is named in the message, and the command."""
+        """Each with the name that its message must have."""
         def there(name):
             return self.disk / name
         run = ("run", self.artifact, "--data", self.fixture.data, "--steps", 2)

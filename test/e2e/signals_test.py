@@ -303,6 +303,8 @@ class WhileAnotherRankHangs(RunTest):
         first.send_signal(signal.SIGTERM)
         first.communicate(timeout=20)
         self.assertEqual(first.returncode, 143)
+        other.kill()
+        other.communicate()
 
 
 if __name__ == "__main__":
