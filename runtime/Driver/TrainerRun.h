@@ -41,6 +41,7 @@ private:
   Status openSession();
   Status chooseSettings();
   Status checkWritten();
+  Status checkRoom();
   Status openFiles();
   Status openStream();
   void endBeforeSamples();

@@ -156,7 +156,7 @@ class Growth(Hostile):
         self.check_functions(self.TWICE)
 
     def test_functions_that_double_beyond_any_number(self):
-        self.check_functions(self.TWICE, count=300)
+        self.check_functions(self.TWICE, count=90)
 
     def test_functions_that_double_in_branches(self):
         twice = "c{0} = NEXT (a)\n d{0} = NEXT (c{0})"

@@ -83,24 +83,28 @@ class ControlGroups(RunTest):
     def test_a_run(self):
         artifact, peak = self.wide()
         group = MemoryGroup(self, peak // 2)
-        self.fails(1, [f"cannot allocate {peak} bytes|cannot allocate",
-                       f"control group '{group.folder}' allows "
-                       rf"\d+; raise its limit, or compile with less "
-                       r"\(--memory-budget\)"], "run", artifact, "--data",
-                   self.fixture.data, "--steps", 1, preexec_fn=group.enter)
+        self.fails(1, [r"the plan needs \d+ bytes for 1 rank, and control group "
+                       rf"'{group.folder}' allows \d+; raise its limit, or "
+                       r"compile with less \(--memory-budget\)"], "run",
+                   artifact, "--data", self.fixture.data, "--steps", 1,
+                   preexec_fn=group.enter)
 
-    def test_ranks_that_are_threads(self):
-        """One has room, but not two."""
+    def test_two_ranks(self):
+        """One has room, but not two, be they threads or processes."""
         artifact, peak = self.wide("--mesh", "dp=2")
         group = MemoryGroup(self, peak + peak // 2)
-        self.fails(1, [r"cannot allocate \d+ bytes beside \d+: control group"],
-                   "run", artifact, "--data", self.fixture.data, "--steps", 1,
-                   "--local-ranks", 2, preexec_fn=group.enter)
+        options = (artifact, "--data", self.fixture.data, "--steps", 1,
+                   "--checkpoint", self.folder / "ckpt")
+        expected = r"needs \d+ bytes for 2 ranks, and control group"
+        self.fails(1, [expected], "run", *options, "--local-ranks", 2,
+                   preexec_fn=group.enter)
+        self.fails(1, [expected, "no restart"], "launch", "-n", 2,
+                   "--max-restarts", 2, *options, preexec_fn=group.enter)
 
-    def test_ranks_that_are_processes(self):
-        """Neither knows of the other; the kernel kills one."""
+    def test_ranks_that_are_killed(self):
+        """The plans have room, but not what samples are read into."""
         artifact, peak = self.wide("--mesh", "dp=2")
-        group = MemoryGroup(self, peak + peak // 2)
+        group = MemoryGroup(self, 2 * peak + 8 * MIB)
         self.fails(1, ["killed by signal 9 .*; the kernel has killed for lack "
                        rf"of memory meanwhile \(control group '{group.folder}' "
                        r"allows \d+ bytes\); it was the last of 1 restart"],
