@@ -24,8 +24,9 @@ static constexpr unsigned kOffloadParts = 4;  // of saved activations
 PlanCandidates::PlanCandidates(const StepAnalysis &analysis, OffloadRange range)
     : analysis(analysis), layers(findLayers(analysis)),
       range(std::move(range)) {
+  const double launch = getTarget(analysis.getProgram()).rates().launchSeconds;
   for (FusedOp op : analysis.getForward()) {
-    seconds.push_back(estimateSeconds(op));
+    seconds.push_back(launch + estimateSeconds(op));
     total += seconds.back();
   }
   stepTotal = total;

@@ -112,11 +112,13 @@ class Figures(RequirementsTest):
         of the plans that fit the quickest is taken, whichever of the two it does,
         so that a smaller budget never makes a shorter step."""
         model = self.write_large(layers=8, width=512, heads=8, length=512,
-                                 batch=8, vocabulary=16000, tied=1)
+                                 batch=8, vocabulary=16000, tied=0)
         steps = [self.plan(model, *LOSS, "--optimizer", "sgd", "--cluster",
                            "h200", "--precision", "bf16", "--offload",
                            "parameters", "--memory-budget", f"{budget}MiB")
-                 ["step_s"] for budget in (900, 838, 819, 780, 700)]
+                 ["step_s"] for budget in (900, 838, 819, 500, 460)]
+        # Found: 4.86 ms with all, 4.90 for 838 and 819 MiB (with the table away it
+        # is 5.44), 5.39 for 500; for 460 the table leaves as well.
         self.assertEqual(steps, sorted(steps))
         self.assertEqual(len(set(steps)), 4)
 
