@@ -118,6 +118,7 @@ static RecomputePassOptions getMemoryOptions(const CompileOptions &options) {
   RecomputePassOptions memory;
   memory.policy = options.recompute.empty() ? "auto" : options.recompute;
   memory.budget = options.memoryBudget;
+  memory.microBatches = options.accumulate;
   memory.offload = options.offload == "none" ? "" : options.offload;
   // Without flush several versions of the parameters are at hand.
   if (options.offload.empty() && options.memoryBudget > 0 &&

@@ -6,6 +6,8 @@
 #include "compiler/Import/OperatorRoles.h"
 #include "compiler/Import/ParameterRule.h"
 #include "dialects/Dist/DistDialect.h"
+#include "dialects/Dist/Notes.h"
+#include "dialects/Dist/Server.h"
 #include "dialects/Onnx/OnnxDialect.h"
 #include "passes/Analysis/Roles.h"
 #include "passes/Memory/Passes.h"
@@ -121,10 +123,36 @@ Summary zc::summarizeModel(ModuleOp module,
   return summary;
 }
 
+/// A role's name for people.
+static std::string nameRole(ModuleOp role, bool isOfServer) {
+  auto number = role->getAttrOfType<IntegerAttr>(train::kRoleAttr);
+  if (!number)
+    return "";
+  if (isOfServer)
+    return number.getInt() == 0 ? "the parameter server" : "workers";
+  return "role " + std::to_string(number.getInt());
+}
+
+/// A note that all roles have is told once, another one with their names.
+static void summarizeNotes(ModuleOp module, Summary &summary) {
+  const bool isOfServer = module->hasAttr(dist::kServerAttr);
+  SmallVector<ModuleOp> roles = getRoles(module);
+  llvm::MapVector<StringRef, std::vector<std::string>> rolesOf;
+  for (ModuleOp role : roles)
+    if (auto notes = role->getAttrOfType<ArrayAttr>(dist::kNotesAttr)) {
+      const std::string name = nameRole(role, isOfServer);
+      for (auto note : notes.getAsRange<StringAttr>())
+        if (std::vector<std::string> &names = rolesOf[note.getValue()];
+            names.empty() || names.back() != name)
+          names.push_back(name);
+    }
+  for (const auto &[note, names] : rolesOf)
+    summary.notes.push_back(names.size() == roles.size()
+                                ? note.str()
+                                : dist::listNames(names) + ": " + note.str());
+}
+
 static void summarizeRole(ModuleOp module, Summary &summary) {
-  if (auto notes = module->getAttrOfType<ArrayAttr>(dist::kNotesAttr))
-    for (auto note : notes.getAsRange<StringAttr>())
-      summary.notes.push_back(note.str());
   auto recomputed =
       module->getAttrOfType<DenseF64ArrayAttr>(kRecomputedWorkAttr);
   if (!recomputed)
@@ -135,6 +163,7 @@ static void summarizeRole(ModuleOp module, Summary &summary) {
 
 void zc::summarizeMemory(ModuleOp module, const PipelineSchedule &pipeline,
                          Summary &summary) {
+  summarizeNotes(module, summary);
   for (ModuleOp role : getRoles(module))
     summarizeRole(role, summary);
   auto seconds = module->getAttrOfType<DenseF64ArrayAttr>(kStageSecondsAttr);

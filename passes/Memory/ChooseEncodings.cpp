@@ -2,7 +2,8 @@
 //
 // An encoding costs digits, time or messages. Values are encoded only if that
 // lowers the peak: not those of the last layers, say, which the backward reads
-// before anything else.
+// before anything else. And a list of encodings is cut to the part of it that
+// lowers the peak most, so that no list takes more memory than a part of it.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Dist/DistDialect.h"
@@ -13,6 +14,9 @@
 #include "passes/Memory/Passes.h"
 #include "passes/Memory/StepAnalysis.h"
 
+#include "mlir/IR/OperationSupport.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -24,7 +28,8 @@ namespace zc {
 
 namespace {
 
-// So many times the program is planned to see what can be left out.
+// The values are dealt into so many groups, and it is tried whether the plan is
+// as low without a group.
 constexpr unsigned kGroups = 8;
 
 constexpr llvm::StringLiteral kNothingLower =
@@ -50,15 +55,16 @@ struct EncodeKeptPassImpl : impl::EncodeKeptPassBase<EncodeKeptPassImpl> {
               partition};
     if (!step || choice.isNone())
       return;
-    llvm::BitVector values = findEncodable(step, choice);
-    if (!all && failed(choose(step, values)))
+    choice.values = findEncodable(step, choice);
+    numValues = choice.values->size();
+    if (!all && failed(chooseLeast()))
       return signalPassFailure();
-    choice.values = values;
     numEncoded += encodeKept(step, choice);
   }
 
 private:
-  /// Whether the plan is that without (PlanPoolPlaces); says so.
+  /// Whether PlanPoolPlaces has chosen the plan that does not round; a note
+  /// says so.
   bool leaveOutRounding() {
     if (!getOperation()->removeAttr(kExactEncodingsAttr))
       return false;
@@ -73,29 +79,78 @@ private:
   FailureOr<int64_t> measurePlain() {
     Attribute planned = getOperation()->removeAttr(kPlainPeakAttr);
     return planned ? cast<IntegerAttr>(planned).getInt()
-                   : measure(llvm::BitVector(numValues));
+                   : measure(EncodingChoice());
   }
 
-  /// Leaves of `values` what makes the peak as low as all of them do.
-  LogicalResult choose(func::FuncOp step, llvm::BitVector &values) {
-    numValues = values.size();
+  /// Leaves of the encodings, and of the values, what makes the peak least. A
+  /// value that two encodings may keep has the first of them, which need not be
+  /// the better one; so each part of the list is planned for.
+  LogicalResult chooseLeast() {
     FailureOr<int64_t> before = measurePlain();
-    FailureOr<int64_t> least = measure(values);
-    if (failed(before) || failed(least))
+    if (failed(before))
       return failure();
-    if (*least >= *before) {
-      values.reset();
-      dist::addNote(getOperation(), kNothingLower);
-      return success();
+    EncodingChoice best{"none", "", llvm::BitVector(numValues)};
+    int64_t least = *before, whole = *before;
+    for (EncodingChoice &part : listDifferent()) {
+      FailureOr<int64_t> peak = leaveOutValues(part, *before);
+      if (failed(peak))
+        return failure();
+      if (part.encodings == choice.encodings &&
+          part.partition == choice.partition)
+        whole = *peak;
+      if (*peak >= least)
+        continue;
+      least = *peak;
+      best = std::move(part);
     }
-    SmallVector<unsigned> order(values.set_bits());
+    if (least < *before)
+      tell(best.values->count(), double(*before - least) / (1 << 20));
+    else
+      dist::addNote(getOperation(), kNothingLower);
+    if (least < *before && least < whole)
+      tellLeftOut(best, double(whole - least) / (1 << 20));
+    choice = std::move(best);
+    return success();
+  }
+
+  /// The parts of the list whose programs are not those of others.
+  std::vector<EncodingChoice> listDifferent() {
+    std::vector<EncodingChoice> different;
+    std::vector<OwningOpRef<ModuleOp>> programs;
+    for (EncodingChoice &part : listParts(choice)) {
+      OwningOpRef<ModuleOp> copy = getOperation().clone();
+      func::FuncOp step = findStep(*copy);
+      part.values = findEncodable(step, part);
+      encodeKept(step, part);
+      auto equals = [&](OwningOpRef<ModuleOp> &other) {
+        return OperationEquivalence::isEquivalentTo(
+            findStep(*other), step, OperationEquivalence::IgnoreLocations);
+      };
+      auto known = llvm::find_if(programs, equals);
+      if (known != programs.end()) { // the later one has more words
+        different[known - programs.begin()] = std::move(part);
+        continue;
+      }
+      different.push_back(std::move(part));
+      programs.push_back(std::move(copy));
+    }
+    return different;
+  }
+
+  /// Leaves of a part's values what makes the peak as low as all of them do;
+  /// returns that peak. If all do not lower it below `plain`, none is left out.
+  FailureOr<int64_t> leaveOutValues(EncodingChoice &part, int64_t plain) {
+    FailureOr<int64_t> least = measure(part);
+    if (failed(least) || *least >= plain)
+      return least;
+    SmallVector<unsigned> order(part.values->set_bits());
     for (unsigned group = kGroups; group > 0; --group) {
-      llvm::BitVector fewer = values;
+      EncodingChoice fewer = part;
       for (size_t i = order.size() * (group - 1) / kGroups,
                   end = order.size() * group / kGroups;
            i < end; ++i)
-        fewer.reset(order[i]);
-      if (fewer == values)
+        fewer.values->reset(order[i]);
+      if (*fewer.values == *part.values)
         continue;
       FailureOr<int64_t> peak = measure(fewer);
       if (failed(peak))
@@ -103,14 +158,32 @@ private:
       if (*peak > *least)
         continue;
       least = *peak;
-      values = std::move(fewer);
+      part = std::move(fewer);
     }
-    tell(values.count(), double(*before - *least) / (1 << 20));
-    return success();
+    return least;
   }
 
-  /// Pools keep no places in a plan without encodings, so that with no value
-  /// these alone may lower it.
+  /// A note says which part of the list is not used.
+  void tellLeftOut(const EncodingChoice &best, double mebibytes) {
+    SmallVector<StringRef> used = splitEncodings(best.encodings);
+    SmallVector<std::string> left;
+    for (StringRef word : splitEncodings(choice.encodings))
+      if (!llvm::is_contained(used, word))
+        left.push_back(word.str());
+    if (best.partition != choice.partition)
+      left.push_back("--partition-activations");
+    dist::addNote(
+        getOperation(),
+        llvm::formatv("{0} {1} left out: with {2} the plan would take {3:F2} "
+                      "MiB more",
+                      llvm::join(left, " and "),
+                      left.size() == 1 ? "is" : "are",
+                      left.size() == 1 ? "it" : "them", mebibytes)
+            .str());
+  }
+
+  /// The plan is compared with one without encodings, where pools keep images,
+  /// not places. So it may be lower by the places alone, with no value encoded.
   void tell(unsigned count, double mebibytes) {
     std::string note =
         llvm::formatv("{0} value{1} kept for the backward in fewer bytes, "
@@ -124,9 +197,7 @@ private:
     dist::addNote(getOperation(), note);
   }
 
-  FailureOr<int64_t> measure(const llvm::BitVector &values) {
-    EncodingChoice tried = choice;
-    tried.values = values;
+  FailureOr<int64_t> measure(const EncodingChoice &tried) {
     FailureOr<Peak> peak =
         measurePeak(getOperation(), llvm::BitVector(numValues, true),
                     OffloadChoice(), tried, rest);

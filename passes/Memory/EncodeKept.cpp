@@ -15,6 +15,9 @@
 #include "passes/Memory/StepAnalysis.h"
 #include "passes/Scheduling/TrainProgram.h"
 
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/bit.h"
+
 using namespace mlir;
 using namespace zc::train;
 
@@ -401,6 +404,28 @@ static KeptEncoders makeEncoders(const EncodingChoice &choice) {
   if (!choice.partition.empty())
     encoders.push_back(createPartitionEncoder(choice.partition));
   return encoders;
+}
+
+std::vector<EncodingChoice> listParts(const EncodingChoice &whole) {
+  SmallVector<StringRef> words = splitEncodings(whole.encodings);
+  const size_t count = words.size() + !whole.partition.empty();
+  std::vector<std::vector<EncodingChoice>> bySize(count + 1);
+  for (unsigned subset = 1; subset < 1u << count; ++subset) {
+    SmallVector<StringRef> chosen;
+    for (auto [bit, word] : llvm::enumerate(words))
+      if (subset >> bit & 1)
+        chosen.push_back(word);
+    EncodingChoice part;
+    if (!chosen.empty())
+      part.encodings = llvm::join(chosen, ",");
+    if (subset >> words.size() & 1)
+      part.partition = whole.partition;
+    bySize[llvm::popcount(subset)].push_back(std::move(part));
+  }
+  std::vector<EncodingChoice> parts;
+  for (std::vector<EncodingChoice> &each : bySize)
+    llvm::move(each, std::back_inserter(parts));
+  return parts;
 }
 
 llvm::BitVector findEncodable(func::FuncOp program,

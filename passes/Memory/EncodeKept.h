@@ -5,6 +5,9 @@
 #include "passes/Memory/KeptEncoder.h"
 #include "llvm/ADT/BitVector.h"
 
+#include <string>
+#include <vector>
+
 namespace zc {
 
 /// How saved activations are stored.
@@ -16,6 +19,10 @@ struct EncodingChoice {
 
   bool isNone() const { return encodings == "none" && partition.empty(); }
 };
+
+/// Every choice of some of the ways to store values that `whole` has, from
+/// those with one of them to `whole` itself.
+std::vector<EncodingChoice> listParts(const EncodingChoice &whole);
 
 /// The values of `program` that one of the encoders may take, as StepAnalysis
 /// numbers them.

@@ -51,13 +51,6 @@ std::string listKinds() {
   return names;
 }
 
-SmallVector<StringRef> splitList(StringRef list) {
-  SmallVector<StringRef> words;
-  if (list != "none")
-    list.split(words, ',');
-  return words;
-}
-
 StringRef nameOf(StringRef word) { return word.split('=').first; }
 
 bool isRounding(StringRef word) {
@@ -68,8 +61,15 @@ bool isRounding(StringRef word) {
 
 } // namespace
 
+SmallVector<StringRef> splitEncodings(StringRef list) {
+  SmallVector<StringRef> words;
+  if (list != "none")
+    list.split(words, ',');
+  return words;
+}
+
 std::optional<KeptEncoders> parseEncodings(StringRef list, std::string &error) {
-  SmallVector<StringRef> words = splitList(list);
+  SmallVector<StringRef> words = splitEncodings(list);
   const bool hasTwoOf16 =
       llvm::is_contained(words, "bf16") && llvm::is_contained(words, "fp16");
   KeptEncoders encoders;
@@ -94,11 +94,11 @@ std::optional<KeptEncoders> parseEncodings(StringRef list, std::string &error) {
 }
 
 bool roundsValues(StringRef list) {
-  return llvm::any_of(splitList(list), isRounding);
+  return llvm::any_of(splitEncodings(list), isRounding);
 }
 
 std::string withoutRounding(StringRef list) {
-  SmallVector<StringRef> words = splitList(list);
+  SmallVector<StringRef> words = splitEncodings(list);
   llvm::erase_if(words, isRounding);
   return words.empty() ? "none" : llvm::join(words, ",");
 }

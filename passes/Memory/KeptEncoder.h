@@ -64,6 +64,9 @@ using KeptEncoders = std::vector<std::unique_ptr<KeptEncoder>>;
 std::optional<KeptEncoders> parseEncodings(llvm::StringRef list,
                                            std::string &error);
 
+/// The words of such a list.
+llvm::SmallVector<llvm::StringRef> splitEncodings(llvm::StringRef list);
+
 /// Whether such a list has encodings of fewer digits.
 bool roundsValues(llvm::StringRef list);
 

@@ -24,7 +24,7 @@ static StringRef nameLayer(FusedOp op) {
   return layer.empty() ? path : layer;
 }
 
-/// All that is computed of a program's inputs, which states are not.
+/// All values that depend on the program's inputs, not on its states alone.
 static DenseSet<Operation *> findDataOps(func::FuncOp program) {
   DenseSet<Operation *> found;
   auto isData = [&](Value value) {
@@ -58,7 +58,7 @@ static SmallVector<unsigned> findByName(const StepAnalysis &analysis) {
 }
 
 static SmallVector<unsigned> findByCrossing(const StepAnalysis &analysis) {
-  // By how many values more, or fewer, are on their way to later ops.
+  // For each place: by how many values the number changes that later ops read.
   SmallVector<int> change(analysis.getForward().size() + 1, 0);
   for (unsigned value = 0; value < analysis.numValues(); ++value) {
     unsigned made = analysis.getPlace(value);

@@ -68,7 +68,8 @@ private:
     return MaxOp::create(builder, loc, value, lower);
   }
 
-  /// At least the least number from 0, either way; 0 and NaN stay.
+  /// The value, but with the least magnitude that is not 0 in place of a
+  /// smaller one; 0 and NaN stay.
   Value keepSign(OpBuilder &builder, Location loc, Value value) const {
     Value zero = splat(builder, loc, value.getType(), 0);
     Value least = splat(builder, loc, value.getType(), *format.least);
@@ -84,7 +85,7 @@ private:
   Format format;
 };
 
-/// 8 bits suffice for factors and terms; they halve what has 16 bits, too.
+/// Keeps factors and terms in 8 bits, also those that have 16 already.
 class Float8 : public LowPrecision {
 public:
   Float8() : LowPrecision(kFloat8) {}

@@ -9,6 +9,7 @@
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace zc::train;
@@ -38,6 +39,42 @@ std::optional<OffloadChoice> parseOffload(StringRef text) {
   }
   choice.optimizer |= choice.update;
   return choice;
+}
+
+namespace {
+/// A kind of tensors, and its word on the command line.
+struct OffloadKind {
+  StringRef word;
+  bool OffloadChoice::*flag;
+};
+constexpr OffloadKind kOffloadKinds[] = {
+    {"optimizer", &OffloadChoice::optimizer},
+    {"parameters", &OffloadChoice::parameters},
+    {"activations", &OffloadChoice::activations}};
+} // namespace
+
+std::vector<OffloadChoice> listParts(const OffloadChoice &whole) {
+  std::vector<OffloadChoice> parts = {whole};
+  for (const OffloadKind &kind : kOffloadKinds) {
+    const bool mayLeave =
+        whole.*kind.flag && (!whole.update || kind.word != "optimizer");
+    for (size_t i = 0, end = mayLeave ? parts.size() : 0; i < end; ++i) {
+      OffloadChoice fewer = parts[i];
+      fewer.*kind.flag = false;
+      parts.push_back(std::move(fewer));
+    }
+  }
+  parts.erase(parts.begin()); // `whole`
+  return parts;
+}
+
+std::string printLeftOut(const OffloadChoice &whole,
+                         const OffloadChoice &part) {
+  SmallVector<StringRef> words;
+  for (const OffloadKind &kind : kOffloadKinds)
+    if (whole.*kind.flag && !(part.*kind.flag))
+      words.push_back(kind.word);
+  return llvm::join(words, " and ");
 }
 
 /// Calls `body(state, isOptimizer)` for every state that may be offloaded. A

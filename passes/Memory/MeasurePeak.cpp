@@ -11,6 +11,7 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "passes/Memory/ApplyPlan.h"
 #include "passes/Pipeline/Passes.h"
+#include "passes/Scheduling/Passes.h"
 #include "passes/Target/Target.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -49,6 +50,12 @@ Peak readPeak(ModuleOp module) {
     peak.transient =
         std::max(peak.transient,
                  static_cast<int64_t>(program.getTransientBytes().value_or(0)));
+  if (auto staying = module->getAttrOfType<IntegerAttr>(kStayingAttr))
+    peak.staying = staying.getInt();
+  if (auto waiting = module->getAttrOfType<DenseF64ArrayAttr>(kWaitingAttr)) {
+    peak.waiting = waiting[0];
+    peak.waitingAtEnd = waiting[1];
+  }
   return peak;
 }
 

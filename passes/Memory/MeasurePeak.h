@@ -12,11 +12,15 @@
 
 namespace zc {
 
-/// Bytes of a module's regions.
+/// Bytes of a module's regions, and how its programs offload.
 struct Peak {
   int64_t persistent = 0;
   int64_t flight = 0;    // of micro-batches under way, in a role of a pipeline
   int64_t transient = 0; // of the program that needs most
+  int64_t staying = 0;   // persistent ones of --zc-keep-busy-states
+  /// Seconds for which programs wait for copies: in a micro-batch, and at a
+  /// step's end.
+  double waiting = 0, waitingAtEnd = 0;
 
   int64_t total() const { return persistent + flight + transient; }
 };

@@ -17,26 +17,31 @@ namespace zc {
 #define GEN_PASS_REGISTRATION
 #include "passes/Memory/Passes.h.inc"
 
-/// On a module: how many ops of the forward run twice, their share of the
-/// forward's time by the cost model, and by how many seconds the chosen copies
-/// make a step longer (array<f64: ops, part, seconds>).
+/// On a module, three numbers (array<f64: ops, part, seconds>): how many ops of
+/// the forward run twice, their share of the forward's time, and by how many
+/// seconds a step is longer for the copies that were chosen; both by the cost
+/// model.
 inline constexpr llvm::StringLiteral kRecomputedWorkAttr = "memory.recomputed";
 
-/// On a module, of its plan: encodings that round are left out, as they would
-/// not lower it; the bytes of its peak without encodings, an i64.
+/// Marks of --zc-plan-pool-places on a module. The first says that encodings
+/// which round are left out, since the plan would be no lower with them. The
+/// second is the planned peak without any encoding, in bytes (i64).
 inline constexpr llvm::StringLiteral kExactEncodingsAttr = "memory.exact";
 inline constexpr llvm::StringLiteral kPlainPeakAttr = "memory.plain_peak";
 
-/// A way to plan: the passes for max pools, and those behind them, up to
-/// offsets.
+/// Two lists of passes that plan a step, to be run one behind the other:
+/// `pools` decides what each max pool keeps, `rest` does all that follows, up
+/// to offsets.
 struct PoolPlan {
   PoolPlan() : pools("builtin.module"), rest("builtin.module") {}
   mlir::OpPassManager pools, rest;
 };
 
-/// The plan with these encodings, or with nothing kept otherwise than whole,
-/// and with the places of all max pools or of
-/// those alone whose images the backward reads for nothing else.
+/// Makes a PoolPlan that keeps values for the backward by `encodings`. Without
+/// `encodings` it keeps every value whole: no encoding, and no part of it on
+/// another rank. With `always` every max pool keeps the places of its maxima;
+/// else a pool keeps its image, not the places, if the backward reads the image
+/// anyway.
 using PoolPlanner =
     std::function<PoolPlan(std::optional<std::string> encodings, bool always)>;
 
@@ -44,8 +49,9 @@ std::unique_ptr<mlir::Pass>
 createPlanPoolPlacesPass(const PlanPoolPlacesPassOptions &options,
                          PoolPlanner planner);
 
-/// These measure the peaks of plans: `rest` are the passes behind them, up to
-/// offsets. Without it, the passes that need a peak fail.
+/// These passes measure what plans need: they run `rest`, the passes that
+/// follow up to offsets, on copies of the module. If `rest` is empty, they fail
+/// as soon as they need such a measurement.
 std::unique_ptr<mlir::Pass>
 createRecomputePass(const RecomputePassOptions &options,
                     const mlir::OpPassManager &rest);

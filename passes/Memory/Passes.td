@@ -7,27 +7,35 @@ include "mlir/Pass/PassBase.td"
 def RecomputePass : Pass<"zc-recompute", "::mlir::ModuleOp"> {
   let summary = "compute values of the forward again instead of keeping them";
   let description = [{
-    Requires programs of `train.fused` and views, as passes/Fusion leaves them. In the program that has the backward, values of the forward that
-    the backward reads and that are not kept are computed a second time, just
-    before their first use there, by clones of the ops that made them: the same
-    kernels, hence the same bits (`shared_buffers` of forward ops are restricted
-    to this end). No op runs more than twice. The values kept, by
-    `policy`:
+    Requires programs of `train.fused` and views, as passes/Fusion leaves them. It
+    works on the program that has the backward. A value of the forward that the
+    backward reads is either kept or computed a second time, just before its first
+    use there, by a clone of the op that made it. The clone is the same kernel, and
+    so makes the same bits; to this end `shared_buffers` of forward ops are
+    restricted. No op runs more than twice. `policy` says which values are kept:
 
-    - `layer`: those that cross from one layer to the next (layers are read off the
-      modules' names, else found where a single value crosses), and the last layer
-    - `sqrt`: those that cross between about sqrt(L) segments of L layers, and the
-      last segment (Chen et al., arXiv:1604.06174)
-    - `selective`: those that libraries compute, as the rest costs little to
-      recompute, and the last layer
-    - `full`: of all numbers of segments, that with the least peak
+    - `layer`: the values that cross from one layer to the next, and those of the
+      last layer. Layers are read off the modules' names, or else lie between two
+      points that a single value crosses
+    - `sqrt`: the values that cross between about sqrt(L) segments of L layers, and
+      those of the last segment (Chen et al., arXiv:1604.06174)
+    - `selective`: the values that libraries compute, since the others take little
+      time, and those of the last layer
+    - `full`: the values that cross between as many segments as give the least peak
 
-    The tensors that `offload` names are marked for `--zc-offload`; with `auto`, plans keep,
-    compute again or offload.
+    `offload` names what `--zc-offload` is to copy away; this pass marks it. If the
+    plan is lower without some of these kinds of tensors, they stay where they are,
+    and a note says so. With `auto` each plan chooses for itself what it keeps,
+    computes again and offloads.
 
-    With a `budget`, plans are tried from the quickest to the slowest until one's
-    peak, after scheduling and allocation, fits; none is an error that says by how
-    much. With a policy as well, that policy's plan must fit.
+    With a `budget` this pass looks for the quickest plan that fits. It tries plans
+    in the order of the seconds that they add to a step by the cost model, and
+    takes the first whose peak, after scheduling and allocation, is within the
+    budget. If no plan fits, an error says how many bytes are missing. Where
+    parameters are offloaded, each plan comes in two forms: one leaves on the
+    device what steps begin with (`--zc-keep-busy-states`), the other copies that
+    as well, which takes less memory and more seconds. With both a budget and a
+    policy, the policy's plan must fit.
 
     ```mlir
     %h = train.fused(%x, %w) ...      // forward
@@ -46,6 +54,8 @@ def RecomputePass : Pass<"zc-recompute", "::mlir::ModuleOp"> {
            "the budget">,
     Option<"budget", "budget", "int64_t", "0",
            "the most bytes of both regions together; 0: any">,
+    Option<"microBatches", "micro-batches", "int64_t", "1",
+           "how many of them share the seconds that a step's end takes">,
     Option<"offload", "offload", "std::string", "\"\"",
            "what lies in the second memory while nothing needs it: a list of "
            "optimizer, parameters, activations; or auto: what fits a budget "
@@ -58,20 +68,25 @@ def RecomputePass : Pass<"zc-recompute", "::mlir::ModuleOp"> {
   let statistics = [
     Statistic<"numRecomputed", "num-recomputed", "Ops that run a second time">
   ];
-  let dependentDialects = ["::zc::train::TrainDialect",
-                           "::zc::sched::SchedDialect"];
+  let dependentDialects = ["::zc::dist::DistDialect", "::zc::sched::SchedDialect",
+                           "::zc::train::TrainDialect"];
 }
 
 def PlanPoolPlacesPass : Pass<"zc-plan-pool-places", "::mlir::ModuleOp"> {
   let summary = "keep the places of all max pools' maxima if that lowers the plan";
   let description = [{
-    An image that is kept in fewer digits has other maxima: where encodings round,
-    gradients of max pools go by places (`--zc-keep-pool-places=always`). Where the
-    backward reads an image for something else as well, the places come on top of
-    it. So this pass plans in both ways: with these places and all encodings, and
-    with neither them nor an encoding that rounds. It does to the module what
-    belongs to the lower plan, and says to `--zc-encode-kept` which that is
-    (`memory.exact`) and what is planned without encodings (`memory.plain_peak`).
+    A max pool's gradient goes to the maxima of its image. If the backward reads
+    them off an image that was kept in fewer digits, it may find others. So where
+    encodings round, pools keep the places of their maxima
+    (`--zc-keep-pool-places=always`). These take memory besides the image if the
+    backward reads the image for another reason, too, so that the plan may be
+    larger than without encodings.
+
+    This pass therefore plans the step twice to its end: with these places and all
+    encodings, and without these places and without the encodings that round. It
+    changes the pools as the lower plan has them. For `--zc-encode-kept` it marks
+    the module: `memory.exact` if the lower plan does not round, and
+    `memory.plain_peak`, the bytes that are planned without any encoding.
   }];
   let options = [
     Option<"encodings", "encodings", "std::string", "\"none\"",
@@ -86,29 +101,35 @@ def EncodeKeptPass : Pass<"zc-encode-kept", "::mlir::ModuleOp"> {
   let description = [{
     Requires programs as `--zc-recompute` leaves them, with its marks on values to
     be offloaded. A value that the forward computes and the backward reads is
-    encoded behind its last use in the forward and decoded in front of its first
-    in the backward; the forward stays as it is. `encodings` is a list:
+    encoded behind its last use in the forward, and decoded in front of its first
+    use in the backward. The forward computes what it did before. `encodings` is a
+    list:
 
-    - `bits`: if the backward needs only the sign of a tensor, store one bit per
-      element
-    - `sparse`, `sparse=DENSITY`: a ReLU's result that a convolution or product of
-      the backward reads, without its zeros; there is room for DENSITY times all
-      elements, 0.6 by default, and a run that needs more ends
-    - `bf16`, `fp16`: float32 in 16 bits; numbers beyond fp16's range become its
+    - `bits`: where the backward only asks for the sign of a tensor's elements, one
+      bit an element
+    - `sparse`, `sparse=DENSITY`: where a convolution or product of the backward
+      reads what a ReLU made, its elements other than 0. There is room for DENSITY
+      times all elements (0.6 by default); a run that needs more ends
+    - `bf16`, `fp16`: float32 in 16 bits. Numbers beyond fp16's range become its
       largest one
-    - `fp8`: floats of 32 and 16 bits as E4M3, without a scale, of which the
-      backward makes sums and products, also by what it computes again from them,
-      or whose own sign it asks, not that of a sum of them; numbers beyond 448
-      become 448
+    - `fp8`: floats of 32 or 16 bits as E4M3, without a scale. Numbers beyond 448
+      become 448. A value is kept so only if the backward multiplies it, adds it
+      up, or asks for its own sign; it may do the same with what it computes again
+      from the value, but may not ask for the sign of a sum
 
-    The first of several that may keep a value does, and `fp8` comes before 16 bits.
-    Where one op of the backward alone needs a decoded value, it comes before others
-    that read the same gradient: the value has gone when these make theirs.
+    If several encodings may keep a value, the first of this order does: `bits`,
+    `sparse`, `fp8`, 16 bits.
 
-    `partition` names an axis of the mesh: if all its ranks compute a value, each
-    keeps a part, and they gather it for the backward. Small values stay as they
-    are; and encodings that do not lower the planned peak are left out, some values
-    at a time.
+    Some ops of the backward need a decoded value as a whole. If only one op needs
+    it, that op moves in front of the others that read the same gradient: so the
+    decoded value is gone when they make theirs.
+
+    `partition` names an axis of the mesh. Where all ranks along it compute the same
+    value, each keeps a part, and they gather the value for the backward.
+
+    Small values stay as they are. This pass takes the part of the list, `partition`
+    included, whose planned peak is the least; a note says what it leaves out.
+    Then it leaves out encodings that do not lower the peak, some values at a time.
 
     ```mlir
     %h = train.fused(%x) { train.exp }            // forward

@@ -21,12 +21,12 @@ static constexpr unsigned kSteps = 8;         // of bytes dropped, of layers
 static constexpr unsigned kSegmentCounts = 8; // tried at most
 static constexpr unsigned kOffloadParts = 4;  // of saved activations
 
-PlanCandidates::PlanCandidates(const StepAnalysis &analysis,
-                               std::optional<OffloadableBytes> offloadable)
+PlanCandidates::PlanCandidates(const StepAnalysis &analysis, OffloadRange range)
     : analysis(analysis), layers(findLayers(analysis)),
-      offloadable(offloadable) {
+      range(std::move(range)) {
+  const double launch = getTarget(analysis.getProgram()).rates().launchSeconds;
   for (FusedOp op : analysis.getForward()) {
-    seconds.push_back(estimateSeconds(op));
+    seconds.push_back(launch + estimateSeconds(op));
     total += seconds.back();
   }
   stepTotal = total;
@@ -44,6 +44,7 @@ MemoryPlan PlanCandidates::make(llvm::BitVector kept) const {
     if (!analysis.findGatherAgain(analysis.getForward()[place]))
       plan.seconds += seconds[place];
   plan.kept = std::move(kept);
+  plan.offload = range.asked;
   return plan;
 }
 
@@ -122,8 +123,9 @@ llvm::BitVector PlanCandidates::resultsOf(
   return results;
 }
 
-/// Whether a call of several ops is none of a product: a norm. It only moves
-/// memory, with a library as without.
+/// Whether a call computes a norm: several ops, but no product with what
+/// follows it. It takes the time of its memory traffic, with a library as
+/// without.
 static bool onlyMovesMemory(FusedOp op) {
   return op.getJoined() && !op.getJoined(kEpilogueKey);
 }
@@ -240,22 +242,31 @@ int64_t PlanCandidates::countUnderWay() const {
   return inFlight && !role->hasAttr(kKeepWholeAttr) ? inFlight.getInt() : 1;
 }
 
-// Copies slow down the computation beside them; the step waits for copies that
-// are longer than it.
 void PlanCandidates::addOffload(MemoryPlan &plan,
                                 const OffloadChoice &choice) const {
-  constexpr double kShare = 0.5;
   plan.offload = choice;
+  plan.copySeconds = 0;
+  if (range.any)
+    countOffloaded(plan);
+  if (choice.parameters && !choice.keepsBusy)
+    plan.copySeconds += range.busy.seconds;
+}
+
+// Copies slow down the computation beside them; the step waits for copies that
+// are longer than it.
+void PlanCandidates::countOffloaded(MemoryPlan &plan) const {
+  constexpr double kShare = 0.5;
+  const OffloadChoice &choice = plan.offload;
   int64_t moved = 0;
   auto add = [&](int64_t bytes, int64_t copies, int64_t kept = 1) {
     plan.offloadedBytes += kept * bytes;
     moved += copies * bytes;
   };
   if (choice.optimizer)
-    add(offloadable->optimizer, 2);
+    add(range.any->optimizer, 2);
   // For the forward, the backward and the update, and back.
   if (choice.parameters)
-    add(offloadable->parameters, 4);
+    add(range.any->parameters - (choice.keepsBusy ? range.busy.bytes : 0), 4);
   for (unsigned index : choice.values.set_bits())
     add(bytesOf(analysis.getValue(index)), 2, countUnderWay());
   const MachineRates &rates = getTarget(analysis.getProgram()).rates();
@@ -264,13 +275,25 @@ void PlanCandidates::addOffload(MemoryPlan &plan,
       kShare * copying + std::max(0.0, copying - plan.seconds - stepTotal);
 }
 
+/// Which states are offloaded; where parameters are, with and without those
+/// that steps begin with.
 SmallVector<OffloadChoice> PlanCandidates::stateChoices() const {
-  SmallVector<OffloadChoice> choices;
-  for (bool optimizer : {false, true})
-    for (bool parameters : {false, true})
-      if ((!optimizer || offloadable->optimizer > 0) &&
-          (!parameters || offloadable->parameters > 0))
-        choices.push_back({optimizer, parameters, false, {}});
+  SmallVector<OffloadChoice> choices = {range.asked};
+  auto addTo = [&](bool OffloadChoice::*part, bool value) {
+    for (OffloadChoice choice : llvm::to_vector(choices)) {
+      choice.*part = value;
+      choices.push_back(choice);
+    }
+  };
+  if (range.any && range.any->optimizer > 0)
+    addTo(&OffloadChoice::optimizer, true);
+  if (range.any && range.any->parameters > 0)
+    addTo(&OffloadChoice::parameters, true);
+  if (range.busy.bytes > 0)
+    addTo(&OffloadChoice::keepsBusy, false);
+  llvm::erase_if(choices, [](const OffloadChoice &choice) {
+    return !choice.parameters && !choice.keepsBusy;
+  });
   return choices;
 }
 
@@ -280,6 +303,8 @@ SmallVector<llvm::BitVector>
 PlanCandidates::valueChoices(const llvm::BitVector &kept,
                              bool everyValue) const {
   llvm::BitVector none(analysis.numValues());
+  if (!range.any)
+    return {none};
   llvm::BitVector read = analysis.getReadAgain(kept), all = read;
   for (unsigned index : read.set_bits())
     if (!isWorthOffloading(analysis.getValue(index)))
@@ -318,8 +343,6 @@ PlanCandidates::firstParts(ArrayRef<unsigned> indices) const {
 std::vector<MemoryPlan>
 PlanCandidates::withOffloads(const std::vector<MemoryPlan> &plans,
                              bool everyValue) const {
-  if (!offloadable)
-    return plans;
   std::vector<MemoryPlan> result;
   for (const MemoryPlan &plan : plans)
     for (const llvm::BitVector &values : valueChoices(plan.kept, everyValue))
@@ -332,9 +355,9 @@ PlanCandidates::withOffloads(const std::vector<MemoryPlan> &plans,
 }
 
 bool PlanCandidates::isExhaustive() const {
-  double perValue = offloadable ? 3 : 2;
-  double states = offloadable ? double(stateChoices().size()) : 1;
-  return states * std::pow(perValue, analysis.getSaved().count()) <=
+  double perValue = range.any ? 3 : 2;
+  return double(stateChoices().size()) *
+             std::pow(perValue, analysis.getSaved().count()) <=
          kExhaustivePlans;
 }
 

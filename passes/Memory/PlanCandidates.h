@@ -22,14 +22,31 @@ struct MemoryPlan {
   double total() const { return seconds + copySeconds; }
 };
 
-/// Makes plans for one program. All plans depend on the program alone, so that
-/// choices under two budgets can be compared.
+/// Parameters that stay on the device though they are offloaded
+/// (OffloadChoice::keepsBusy): their bytes, and by how many seconds a
+/// micro-batch takes longer if they leave, too.
+struct BusyParameters {
+  int64_t bytes = 0;
+  double seconds = 0;
+};
+
+/// The tensors that plans of one program may offload.
+struct OffloadRange {
+  /// All plans offload this; with `any`, each of them its own choice.
+  OffloadChoice asked;
+  std::optional<OffloadableBytes> any = std::nullopt;
+  BusyParameters busy = {};
+};
+
+/// Makes plans for one program. All plans depend on the program and the range
+/// alone, so that choices under two budgets can be compared.
 class PlanCandidates {
 public:
-  /// Without `offloadable` no plan offloads anything.
-  explicit PlanCandidates(
-      const StepAnalysis &analysis,
-      std::optional<OffloadableBytes> offloadable = std::nullopt);
+  explicit PlanCandidates(const StepAnalysis &analysis,
+                          OffloadRange range = {});
+
+  /// Plans made from now on count with these.
+  void setBusy(const BusyParameters &busy) { range.busy = busy; }
 
   MemoryPlan keepAll() const;
   /// Keeps what crosses between `count` segments of about equal saved bytes,
@@ -43,8 +60,8 @@ public:
   /// segments, and from nothing offloaded to all.
   std::vector<MemoryPlan> all() const;
 
-  /// `plan` with all that may be offloaded besides, from the quickest to the
-  /// slowest; itself first.
+  /// `plan` with every choice of what is offloaded, from the quickest to the
+  /// slowest.
   std::vector<MemoryPlan> offloading(const MemoryPlan &plan) const;
 
   /// The numbers of segments that are worth a look: all from 1 to the layers,
@@ -65,6 +82,7 @@ private:
   std::vector<MemoryPlan> withOffloads(const std::vector<MemoryPlan> &plans,
                                        bool everyValue) const;
   void addOffload(MemoryPlan &plan, const OffloadChoice &choice) const;
+  void countOffloaded(MemoryPlan &plan) const;
   int64_t countUnderWay() const;
   llvm::SmallVector<llvm::BitVector> valueChoices(const llvm::BitVector &kept,
                                                   bool everyValue) const;
@@ -86,7 +104,7 @@ private:
   llvm::SmallVector<double> seconds;  // per forward op
   double total = 0;
   double stepTotal = 0; // with the backward
-  std::optional<OffloadableBytes> offloadable;
+  OffloadRange range;
 };
 
 } // namespace zc

@@ -1,7 +1,8 @@
 //===- PlanPoolPlaces.cpp - --zc-plan-pool-places -------------------------===//
 //
-// Whether an encoding lowers the plan is known when all is planned, but pools
-// become others long before. So both ways are planned to their end.
+// It is decided early what a max pool keeps; whether an encoding lowers the
+// peak is known only at the end. So the step is planned to its end in both
+// ways.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Memory/KeptEncoder.h"
@@ -45,7 +46,7 @@ struct PlanPoolPlacesPassImpl
     OwningOpRef<ModuleOp> copy = getOperation().clone();
     if (failed(runUnverified(*copy, exact.pools)))
       return signalPassFailure();
-    // Else the pools are the same in both ways.
+    // If no pool keeps its image, both ways have the same pools.
     const bool isExact =
         readsPooledImages(*copy) && choosesExact(exact, rounded);
     if (failed(
@@ -54,8 +55,8 @@ struct PlanPoolPlacesPassImpl
   }
 
 private:
-  /// Marks the module for the passes behind. Those of the plans that are
-  /// measured see the plain peak, too, so that they decide as these will.
+  /// Marks the module for the passes that follow. The plans that are measured
+  /// here carry kPlainPeakAttr, too, so that their passes decide as those will.
   bool choosesExact(const PoolPlan &exact, const PoolPlan &rounded) {
     if (std::optional<int64_t> plain = measure(planner(std::nullopt, false)))
       getOperation()->setAttr(
@@ -68,7 +69,7 @@ private:
     return true;
   }
 
-  /// None where there is no such plan, of which the passes behind tell.
+  /// None if the plan cannot be made. The passes that follow will say why.
   std::optional<int64_t> measure(const PoolPlan &plan) {
     ScopedDiagnosticHandler silent(&getContext(),
                                    [](Diagnostic &) { return success(); });

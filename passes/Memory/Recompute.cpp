@@ -5,6 +5,7 @@
 // a plan needs, on a copy.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Dist/Notes.h"
 #include "dialects/Dist/Server.h"
 #include "dialects/Sched/SchedDialect.h"
 #include "passes/Memory/ApplyPlan.h"
@@ -20,6 +21,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <tuple>
 
 using namespace mlir;
 using namespace zc::train;
@@ -37,6 +39,7 @@ struct RecomputePassImpl : impl::RecomputePassBase<RecomputePassImpl> {
       : RecomputePassBase(options), rest(rest) {}
 
   void runOnOperation() override {
+    forget();
     isFree = offload == "auto";
     std::optional<OffloadChoice> parsed =
         isFree ? OffloadChoice() : parseOffload(offload);
@@ -61,6 +64,8 @@ struct RecomputePassImpl : impl::RecomputePassBase<RecomputePassImpl> {
     if (!step)
       return checkWithoutBackward();
     fixSharedBuffers(step);
+    if (failed(cutOffload(step)))
+      return signalPassFailure();
     if (policy == "auto" && budget <= 0)
       policy = "none"; // fits anything
     if ((policy != "none" || budget > 0) && failed(recompute(step)))
@@ -69,23 +74,64 @@ struct RecomputePassImpl : impl::RecomputePassBase<RecomputePassImpl> {
   }
 
 private:
+  /// Leaves out of the list what makes the peak higher: staging buffers may
+  /// take more room than tensors that hardly any instruction needs at the peak.
+  LogicalResult cutOffload(func::FuncOp step) {
+    const OffloadChoice asked = choice;
+    const std::vector<OffloadChoice> parts = listParts(asked);
+    if (parts.empty())
+      return success();
+    StepAnalysis analysis(step);
+    PlanCandidates candidates(analysis, {asked});
+    FailureOr<MemoryPlan> plan = findQuickest(candidates);
+    if (failed(plan))
+      return failure();
+    FailureOr<Peak> whole = measure(*plan);
+    if (failed(whole))
+      return failure();
+    int64_t lowest = whole->total();
+    for (const OffloadChoice &part : parts) {
+      plan->offload = part;
+      FailureOr<Peak> peak = measureAnew(*plan);
+      if (failed(peak))
+        return failure();
+      if (peak->total() >= lowest)
+        continue;
+      lowest = peak->total();
+      choice = part;
+    }
+    if (lowest == whole->total())
+      return success();
+    forget();
+    dist::addNote(getOperation(),
+                  "--offload leaves " + printLeftOut(asked, choice) +
+                      " where they are: away, the plan would take " +
+                      printBytes(whole->total() - lowest) + " more");
+    return success();
+  }
+
+  /// The plan that is taken if it fits, or without a budget.
+  FailureOr<MemoryPlan> findQuickest(const PlanCandidates &candidates) {
+    if (policy == "auto")
+      return candidates.keepAll();
+    return follow(candidates);
+  }
+
   LogicalResult recompute(func::FuncOp step) {
     StepAnalysis analysis(step);
-    std::optional<OffloadableBytes> offloadable;
-    if (isFree && budget > 0)
-      offloadable = countOffloadable(getOperation());
-    PlanCandidates candidates(analysis, offloadable);
-    FailureOr<MemoryPlan> quickest =
-        policy == "auto" ? candidates.keepAll() : follow(candidates);
+    PlanCandidates candidates(analysis, listOffloads());
+    FailureOr<BusyParameters> busy = measureBusy(candidates.keepAll());
+    if (failed(busy))
+      return failure();
+    candidates.setBusy(*busy);
+    FailureOr<MemoryPlan> quickest = findQuickest(candidates);
     if (failed(quickest))
       return failure();
     FailureOr<MemoryPlan> plan =
         chooseScratch(*quickest, [&] { return choose(candidates); });
     if (failed(plan))
       return failure();
-    if (isFree)
-      choice = plan->offload;
-    choice.keepsBusy = keepsBusy;
+    choice = plan->offload;
     unsigned clones = applyPlan(step, plan->kept);
     numRecomputed = clones;
     double part = candidates.forwardSeconds() > 0
@@ -98,10 +144,40 @@ private:
     return success();
   }
 
+  /// The tensors that plans may offload. Parameters that stay are not measured
+  /// yet.
+  OffloadRange listOffloads() {
+    OffloadRange range{choice};
+    if (isFree && budget > 0)
+      range.any = countOffloadable(getOperation());
+    return range;
+  }
+
+  /// The parameters that may stay on the device, by `plan` with and without
+  /// them. A program's first instructions are the same in all plans.
+  FailureOr<BusyParameters> measureBusy(MemoryPlan plan) {
+    const bool mayStay = budget > 0 && (isFree || choice.parameters) &&
+                         getTarget(getOperation()).runsBesideHost();
+    if (!mayStay)
+      return BusyParameters();
+    plan.offload.parameters = true;
+    FailureOr<Peak> near = measureAnew(plan);
+    plan.offload.keepsBusy = false;
+    FailureOr<Peak> far = measureAnew(plan);
+    if (failed(near) || failed(far))
+      return failure();
+    const double longer =
+        far->waiting - near->waiting +
+        (far->waitingAtEnd - near->waitingAtEnd) / double(microBatches);
+    return BusyParameters{near->staying, std::max(0.0, longer)};
+  }
+
   /// There is nothing to choose.
   void checkWithoutBackward() {
-    auto choose = [&] { return fit({MemoryPlan()}, /*all=*/true); };
-    if (budget > 0 && failed(chooseScratch(MemoryPlan(), choose)))
+    MemoryPlan plan;
+    plan.offload = choice;
+    auto choose = [&] { return fit({plan}, /*all=*/true); };
+    if (budget > 0 && failed(chooseScratch(plan, choose)))
       signalPassFailure();
   }
 
@@ -127,11 +203,32 @@ private:
       giveUp(scratch);
       plan = choose();
     }
+    if (succeeded(plan) && !*plan)
+      plan = chooseWithFewerEncodings(choose);
     if (failed(plan))
       return failure();
     if (!*plan)
       return explain();
     return **plan;
+  }
+
+  /// --zc-encode-kept takes the part of the encodings whose plan is least,
+  /// which all of them together need not be.
+  PlanThatFits
+  chooseWithFewerEncodings(llvm::function_ref<PlanThatFits()> choose) {
+    const auto seen = std::make_tuple(encoding, least, leastOffload);
+    std::vector<EncodingChoice> parts = listParts(encoding);
+    if (!parts.empty())
+      parts.pop_back(); // all of them
+    for (EncodingChoice &part : parts) {
+      encoding = std::move(part);
+      forget();
+      PlanThatFits plan = choose();
+      if (failed(plan) || *plan)
+        return plan;
+    }
+    std::tie(encoding, least, leastOffload) = seen;
+    return std::optional<MemoryPlan>();
   }
 
   /// Gives the scratch memory up if the plan fits without it and not with it.
@@ -155,9 +252,12 @@ private:
 
   void giveUp(WinogradScratch &scratch) {
     scratch.giveUp();
-    peaks.clear();
-    least.reset();
+    forget();
   }
+
+  /// Peaks of another module, or of this one with its scratch memory, say
+  /// nothing.
+  void forget() { peaks.clear(); }
 
   PlanThatFits choose(const PlanCandidates &candidates) {
     if (policy == "auto")
@@ -210,7 +310,7 @@ private:
       return measureAnew(plan);
     llvm::ArrayRef<uintptr_t> words = plan.kept.getData();
     std::vector<uintptr_t> key(words.begin(), words.end());
-    key.push_back(keepsBusy);
+    key.push_back(plan.offload.parameters && plan.offload.keepsBusy);
     auto known = peaks.find(key);
     if (known != peaks.end())
       return known->second;
@@ -221,9 +321,7 @@ private:
   }
 
   FailureOr<Peak> measureAnew(const MemoryPlan &plan) {
-    OffloadChoice offload = isFree ? plan.offload : choice;
-    offload.keepsBusy = keepsBusy;
-    return measurePeak(getOperation(), plan.kept, offload, encoding, rest);
+    return measurePeak(getOperation(), plan.kept, plan.offload, encoding, rest);
   }
 
   /// Whether a plan may need less than `bytes`: about what it would without
@@ -242,6 +340,7 @@ private:
   /// Unless `all` must be measured, those that can hardly fit are measured
   /// only if no other does.
   PlanThatFits fit(const std::vector<MemoryPlan> &plans, bool all) {
+    least.reset();
     std::vector<const MemoryPlan *> unlikely;
     for (const MemoryPlan &plan : plans) {
       FailureOr<bool> isLikely = true;
@@ -271,26 +370,14 @@ private:
     return std::optional<MemoryPlan>();
   }
 
-  /// Whether it fits, if need be with all parameters away that it offloads.
+  /// Whether it fits; keeps the least that was seen.
   FailureOr<bool> tryPlan(const MemoryPlan &plan) {
-    FailureOr<bool> fits = tryPlan(plan, /*keeps=*/true);
-    const bool mayKeep = (isFree ? plan.offload : choice).parameters &&
-                         getTarget(getOperation()).runsBesideHost();
-    if (failed(fits) || *fits || !mayKeep)
-      return fits;
-    return tryPlan(plan, /*keeps=*/false);
-  }
-
-  /// The same with or without those that steps begin with; keeps the least that
-  /// was seen.
-  FailureOr<bool> tryPlan(const MemoryPlan &plan, bool keeps) {
-    keepsBusy = keeps;
     FailureOr<Peak> peak = measure(plan);
     if (failed(peak))
       return failure();
     if (!least || peak->total() < least->total()) {
       least = *peak;
-      leastOffload = isFree ? plan.offload : choice;
+      leastOffload = plan.offload;
     }
     return peak->total() <= budget;
   }
@@ -365,8 +452,7 @@ private:
   EncodingChoice encoding;
   OffloadChoice choice;      // what is asked for, or has been chosen
   bool isFree = false;       // to choose
-  bool keepsBusy = true;     // of the plan that is measured, or was chosen
-  std::optional<Peak> least; // that a plan was seen to need
+  std::optional<Peak> least; // of the plans that fit() has measured
   OffloadChoice leastOffload;
   std::map<std::vector<uintptr_t>, Peak> peaks; // if nothing is offloaded
 };

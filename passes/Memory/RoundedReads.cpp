@@ -17,8 +17,9 @@ namespace zc {
 // Gradients
 //===----------------------------------------------------------------------===//
 
-// A loss of sums and products that has the gradient 1 has no mark. Then more is
-// taken for a value than is one, and followed.
+// The gradient of a loss that is made of sums and products is the constant 1,
+// which has no mark. Then gradients are not recognised and are asked like
+// values, which is safe.
 static bool isGradientArgument(func::FuncOp program, unsigned argument) {
   auto state =
       program.getArgAttrOfType<FlatSymbolRefAttr>(argument, kStateAttr);
@@ -73,8 +74,8 @@ bool isLinearRead(OpOperand &read) {
                    Linearity::None;
 }
 
-/// Whether results have the signs of what is read: no sum of rounded values has
-/// those of the sum.
+/// Whether the results have the signs that they would have without rounding. A
+/// sum need not: its rounded terms may cancel otherwise.
 bool keepsSigns(Operation *reader) {
   return isa<ConvertOp, ReshapeOp, BroadcastOp, TransposeOp>(reader);
 }
@@ -89,7 +90,7 @@ public:
   /// An operand of a fused op that is a kept value.
   void start(OpOperand &read) { enter(read, /*hasSigns=*/true); }
 
-  /// Whether all reads bear it.
+  /// Whether all reads may be of few digits.
   bool areBorne() {
     for (size_t next = 0; next < values.size(); ++next)
       for (OpOperand &read : values[next].getUses())

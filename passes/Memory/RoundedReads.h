@@ -8,28 +8,31 @@
 
 namespace zc {
 
-/// Tells which reads of the backward bear that a value is off by a part of
-/// itself. Products of it do, as they are off by that part and no more, and
-/// sums of it, which are off by that part of the sum of their terms'
-/// magnitudes: ops that are linear in it, as their sharding rules say. So does
-/// the question whether the value itself is 0, above or below, if it keeps its
-/// sign; a sum of rounded terms need not have the sum's. No bound holds for
-/// others: a divisor or a logarithm of what is small, a power of e, a
-/// comparison with what is near.
+/// Says where the backward may read a value with few digits, that is, one whose
+/// error is at most a fixed part of the value itself (a sixteenth, say).
 ///
-/// Results that are made of the value are off as well, and their readers are
-/// asked in turn, up to gradients. These are not followed: whatever they become
-/// is linear in them. Gradients are what is computed from that of the loss, of
-/// a softmax cross entropy, its scale or what another role sends. Where none of
-/// these is there, all of the backward is followed.
+/// It may where this bounds the error of the result. A product is off by the
+/// same part. A sum is off by at most that part of the sum of its terms'
+/// magnitudes; such ops are linear in the value, which their sharding rules
+/// say. The sign of the value itself is exact, because rounding keeps it; the
+/// sign of a sum of rounded terms need not be. Nothing bounds the error of a
+/// quotient by the value, of its logarithm or exponential, or of its comparison
+/// with another number.
+///
+/// A result that is made of the value has an error, too, so its readers are
+/// asked in turn. This ends at gradients: whatever the backward makes of a
+/// gradient is linear in it. A gradient is what is computed from the gradient
+/// of the loss, of a softmax cross entropy, from the loss's scale, or from what
+/// another role sends. In a program without any of these the whole backward is
+/// asked.
 class RoundedReads {
 public:
-  /// Ops may be changed afterwards, and others added, but none of the
-  /// backward's removed, nor a gradient in its regions.
+  /// Afterwards ops may be changed and added. Ops of the backward must not be
+  /// removed, and neither must gradients in their regions.
   explicit RoundedReads(mlir::func::FuncOp program);
 
-  /// Whether all of a value's reads, operands of fused ops of the backward,
-  /// bear that.
+  /// Whether the backward may read a value so by all of `reads`, which are
+  /// operands of fused ops of the backward.
   bool areBorne(llvm::ArrayRef<mlir::OpOperand *> reads) const;
 
 private:

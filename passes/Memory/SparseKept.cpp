@@ -40,8 +40,8 @@ bool isNeverNegative(Value inRegion) {
       findMaker(outside));
 }
 
-/// A ReLU that has zeros: not of a sum with what is above 0 itself, as behind a
-/// residual connection, most of which is above 0 too.
+/// A ReLU whose result has many zeros. Behind a residual connection it has few:
+/// one of the two terms is never below 0, so most sums are above 0.
 ReluOp findSparseRelu(Value value) {
   auto relu = dyn_cast_or_null<ReluOp>(findMaker(value));
   auto sum = relu ? relu.getInput().getDefiningOp<AddOp>() : AddOp();
@@ -103,7 +103,8 @@ public:
 
 private:
   static constexpr llvm::StringLiteral kLibrary = "zc.sparse";
-  /// Share of a value's bytes; beyond, two more passes over it do not pay.
+  /// The share of the value's bytes that the list may take. If it takes more,
+  /// what is saved is not worth two more passes over the value.
   static constexpr double kMostKept = 0.95;
 
   int64_t capacity(RankedTensorType type) const {

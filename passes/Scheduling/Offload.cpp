@@ -28,7 +28,8 @@ public:
   explicit Offloader(ProgramOp program)
       : program(program), builder(program.getContext()), uses(program) {}
 
-  void run();
+  /// Returns the seconds that the program waits for the copies.
+  double run();
 
   unsigned getNumFetches() const { return fetches.size(); }
   unsigned getNumStores() const { return stores.size(); }
@@ -68,16 +69,18 @@ private:
 
 } // namespace
 
-void Offloader::run() {
+double Offloader::run() {
   for (auto &[root, spans] : uses.getSpans())
     offload(root, spans);
   if (copies.empty())
-    return;
-  chooseOffloadTimes(getTarget(program).rates(), uses.getSeconds(), copies);
+    return 0;
+  const double waiting =
+      chooseOffloadTimes(getTarget(program).rates(), uses.getSeconds(), copies);
   placeStores();
   placeFetches();
   placeWaits();
   eraseUnused();
+  return waiting;
 }
 
 //===----------------------------------------------------------------------===//
@@ -281,12 +284,21 @@ namespace {
 
 struct OffloadPass : impl::OffloadPassBase<OffloadPass> {
   void runOnOperation() override {
+    double ofMicroBatch = 0, ofEnd = 0;
     for (ProgramOp program : getOperation().getOps<ProgramOp>()) {
       Offloader offloader(program);
-      offloader.run();
+      const double waiting = offloader.run();
       numFetches += offloader.getNumFetches();
       numStores += offloader.getNumStores();
+      if (isOfMicroBatch(program.getSymName()))
+        ofMicroBatch += waiting;
+      else if (program.getSymName() == train::kApplyProgram)
+        ofEnd += waiting;
     }
+    if (ofMicroBatch + ofEnd > 0)
+      getOperation()->setAttr(
+          kWaitingAttr,
+          Builder(&getContext()).getDenseF64ArrayAttr({ofMicroBatch, ofEnd}));
   }
 };
 

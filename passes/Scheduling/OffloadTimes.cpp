@@ -92,7 +92,9 @@ public:
     }
   }
 
-  void run() {
+  /// Returns the seconds in which nothing but copies runs.
+  double run() {
+    double working = 0;
     for (unsigned time = 0; time < seconds.size(); ++time) {
       for (OffloadCopy *store : stores[time]) {
         underWay.push_back({send(*store), store});
@@ -106,7 +108,11 @@ public:
       for (OffloadCopy *fetch : needed[time])
         now = std::max(now, arrivals[fetch]);
       now += seconds[time];
+      working += seconds[time];
     }
+    for (OffloadCopy *store : stores[seconds.size()])
+      send(*store);
+    return std::max(now, linkFree) - working;
   }
 
 private:
@@ -134,11 +140,11 @@ private:
 
 } // namespace
 
-void chooseOffloadTimes(const MachineRates &rates,
-                        llvm::ArrayRef<double> seconds,
-                        std::vector<OffloadCopy> &copies) {
+double chooseOffloadTimes(const MachineRates &rates,
+                          llvm::ArrayRef<double> seconds,
+                          std::vector<OffloadCopy> &copies) {
   placeFetches(rates, seconds, groupByTime(copies, /*fetches=*/true));
-  StoreWaits(rates, seconds, copies).run();
+  return StoreWaits(rates, seconds, copies).run();
 }
 
 } // namespace zc

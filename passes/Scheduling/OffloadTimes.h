@@ -31,10 +31,11 @@ double estimateCopySeconds(const MachineRates &rates, int64_t bytes);
 
 /// Chooses the times of copies that run beside instructions which take
 /// `seconds`. Bytes on their way in one direction are at most twice the most
-/// that begin or are needed at one time.
-void chooseOffloadTimes(const MachineRates &rates,
-                        llvm::ArrayRef<double> seconds,
-                        std::vector<OffloadCopy> &copies);
+/// that begin or are needed at one time. Returns for how many seconds the
+/// program waits for copies, those behind its last instruction included.
+double chooseOffloadTimes(const MachineRates &rates,
+                          llvm::ArrayRef<double> seconds,
+                          std::vector<OffloadCopy> &copies);
 
 } // namespace zc
 

@@ -17,8 +17,15 @@ namespace zc {
 /// On a sched.program: the program that it is what ranks of one role run of.
 inline constexpr llvm::StringLiteral kRoleOfAttr = "sched.role_of";
 
-/// On a module: states stay on the device as --zc-keep-busy-states says.
+/// On a module: states stay on the device as --zc-keep-busy-states says; and of
+/// how many bytes that made it keep (i64), if any.
 inline constexpr llvm::StringLiteral kKeepsBusyAttr = "memory.keeps_busy";
+inline constexpr llvm::StringLiteral kStayingAttr = "memory.staying";
+
+/// On a module: the seconds that its programs wait for copies of --zc-offload,
+/// by the cost model, if any: in a micro-batch, and at the end of a step
+/// (array<f64: micro-batch, end>).
+inline constexpr llvm::StringLiteral kWaitingAttr = "memory.waiting";
 
 } // namespace zc
 

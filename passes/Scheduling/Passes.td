@@ -141,12 +141,18 @@ def KeepBusyStatesPass : Pass<"zc-keep-busy-states", "::mlir::ModuleOp"> {
   let summary = "keep parameters on the device that steps begin with";
   let description = [{
     Requires the programs of `--zc-convert-to-sched`. On a module with
-    `memory.keeps_busy` a parameter that is `offloaded`, or its 16-bit copy that
-    forward and backward read, is no longer if a step or a micro-batch wants it
-    sooner than it could be there; one that the program writes, sooner than it
-    could be away behind its end and back in front of the next one's first use.
-    A note says how many these are. The second memory is a host's: who keeps
-    states in a file wants the room, whatever it takes.
+    `memory.keeps_busy` this pass takes the mark `offloaded` off some parameters,
+    or off their 16-bit copies where forward and backward read those: off those
+    that a program would have to wait for. It looks at @step, @micro, and the
+    forwards and backwards of pipelines, each alone, because copies begin and end
+    with their program. A program that only reads a parameter has to wait for it if
+    its first use comes sooner after the program's begin than a copy could arrive.
+    A program that also writes it has to wait if the time behind its last use and
+    the time in front of its first one are together too short for a copy each way.
+
+    A note names these parameters. `memory.staying` says how many bytes they have.
+    This is done only where the second memory is a host's. Who keeps states in a
+    file wants the room, whatever time that takes.
 
     ```mlir
     train.state @table "parameter" : tensor<4xf32> {offloaded}
@@ -200,7 +206,8 @@ def OffloadPass : Pass<"zc-offload", "::mlir::ModuleOp"> {
     value is copied there ahead of the first, and back behind the last if it is
     new. The copies are async. A cost model says how far ahead they begin and when
     nobody has to wait for them; the bytes on their way each way are at most twice
-    the most that one instruction needs. Where the second memory is a host's, a
+    the most that one instruction needs. `memory.waiting` says for how many seconds
+    programs wait for copies all the same. Where the second memory is a host's, a
     value that is only read stays if its next use comes sooner than it would be
     back.
 

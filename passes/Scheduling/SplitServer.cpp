@@ -102,10 +102,8 @@ private:
     OpBuilder builder = OpBuilder::atBlockEnd(getOperation().getBody());
     auto role = ModuleOp::create(builder, getOperation().getLoc(),
                                  "role" + std::to_string(number));
-    // Notes about the program are told once, with the server's.
     for (NamedAttribute attribute : getOperation()->getDiscardableAttrs())
-      if (attribute.getName() != dist::kServerAttr &&
-          (number == 0 || attribute.getName() != dist::kNotesAttr))
+      if (attribute.getName() != dist::kServerAttr)
         role->setAttr(attribute.getName(), attribute.getValue());
     role->setAttr(kRoleAttr, builder.getI64IntegerAttr(number));
     builder.setInsertionPointToEnd(role.getBody());

@@ -5,6 +5,7 @@
 #include "dialects/Dist/Axes.h"
 #include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/Ops/OpSupport.h"
+#include "dialects/Train/RolePrograms.h"
 #include "passes/Analysis/Views.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -22,6 +23,12 @@ train::StateKind getWeightKind(ModuleOp module) {
         return state.getKind() == train::kCopy;
       });
   return hasCopies ? train::kCopy : train::kParameter;
+}
+
+bool isOfMicroBatch(StringRef program) {
+  return llvm::is_contained({kStepProgram, kMicroProgram, kForwardProgram,
+                             kBackwardProgram, kWeightsProgram},
+                            program.split('.').first);
 }
 
 Value getTensorRoot(Value value) {

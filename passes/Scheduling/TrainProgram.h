@@ -17,6 +17,10 @@ mlir::Value getTensorRoot(mlir::Value value);
 /// 16-bit copies where there are some.
 train::StateKind getWeightKind(mlir::ModuleOp module);
 
+/// Whether a program of this name computes gradients of a step or of a
+/// micro-batch, or its forward, whatever stages of a pipeline it is of.
+bool isOfMicroBatch(llvm::StringRef program);
+
 /// The element of its root that `value` begins at.
 int64_t getRootOffset(mlir::Value value);
 

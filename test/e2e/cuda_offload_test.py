@@ -16,11 +16,11 @@ from zctest import Fixture, latest_step, load_tensors, read_log, run
 class Offload(Fake):
     ALL = "optimizer,parameters,activations"
 
-    def numbers(self, *options, **variables):
+    def numbers(self, *options, run=(), **variables):
         artifact = self.artifact("gpt", *options)
         folder = self.folder / "ckpt"
         calls = self.run_fixture("gpt", artifact, 2, "--checkpoint", folder,
-                                 "--overwrite", **variables)
+                                 "--overwrite", *run, **variables)
         weights = self.folder / "w.safetensors"
         self.zc("export", artifact, "--checkpoint", folder, "--safetensors",
                 weights)
@@ -55,6 +55,50 @@ class Offload(Fake):
         self.assertGreater(plan["offloaded"], 0)
         self.assertLess(plan["offloaded"], none["parameters"])
         self.assertLessEqual(plan["peak"], none["peak"])
+
+    def test_parameters_that_stages_begin_with(self):
+        """In a pipeline forward and backward are programs of their own: what
+        either begins with stays on its stage's device, all else is copied, and
+        losses and weights are those without offloading, to the bit. One rank adds
+        up in another order: its losses by float32's rounding."""
+        micro = ("--accumulate", "2")
+        (alone, _), *_ = self.numbers(*micro)
+        stages = (*micro, "--mesh", "pp=2")
+        expected, none, _ = self.numbers(*stages, run=("--local-ranks", "2"))
+        np.testing.assert_allclose(expected[0], alone, 2e-6)
+        for eager in ("0", "2"):
+            found, plan, _ = self.numbers(
+                *stages, "--offload", "parameters",
+                run=("--local-ranks", "2"), ZC_FAKE_CUDA_EAGER=eager)
+            self.assertEqual(found, expected, f"stream {eager} ahead")
+        self.assertGreater(plan["offloaded"], 0)
+        self.assertLess(plan["offloaded"], none["parameters"])
+        notes = [line for line in self.said.splitlines()
+                 if "on the device (" in line]
+        self.assertEqual([note.split(":")[2] for note in notes],
+                         [" role 0", " role 1"])
+        self.assertIn("wpe.weight", notes[0])
+
+    def test_a_note_of_all_roles_is_told_once(self):
+        """A parameter server and its workers keep the same parameters."""
+        self.artifact("gpt", "--mesh", "dp=2", "--aggregation", "server",
+                      "--unit", "layer", "--offload", "parameters")
+        self.assertEqual(self.said.count("on the device ("), 1)
+        self.assertNotIn("role 0", self.said)
+
+    def test_a_budget_moves_parameters(self):
+        """Where a budget has no room for what steps begin with, that is copied,
+        too, and values are the same."""
+        options = ("--recompute", "none", "--memory-budget")
+        expected, *_ = self.numbers(*options, "1GiB", "--offload", "none")
+        options = ("--offload", "parameters", *options)
+        _, quick, _ = self.numbers(*options, "1GiB")
+        for eager in ("0", "2"):
+            found, low, _ = self.numbers(*options, quick["peak"] - 1,
+                                         ZC_FAKE_CUDA_EAGER=eager)
+            self.assertEqual(found, expected, f"stream {eager} ahead")
+        self.assertLess(low["peak"], quick["peak"])
+        self.assertGreater(low["offloaded"], quick["offloaded"])
 
     def check_updates(self, *options, run=(), **variables):
         """The host's processor computes what the GPU did, and holds what only

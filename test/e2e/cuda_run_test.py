@@ -39,8 +39,10 @@ class Fake(ZcTest):
 
     def artifact(self, name, *extra):
         path = self.folder / (name.replace("/", "-") + ".zca")
-        self.zc("compile", Fixture(name).model, "--target", "cuda", "--cubins",
-                "none", "-o", path, *Fixture(name).compile_options("adamw"), *extra, env=self.gpu)
+        self.said = self.zc(
+            "compile", Fixture(name).model, "--target", "cuda", "--cubins",
+            "none", "-o", path, *Fixture(name).compile_options("adamw"), *extra,
+            env=self.gpu)
         return path
 
     def command(self, name, artifact, steps, *extra):

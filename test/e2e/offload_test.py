@@ -3,6 +3,7 @@
 only the place."""
 import json
 import unittest
+from itertools import combinations
 
 import numpy as np
 
@@ -106,6 +107,44 @@ class Offload(ZcTest):
         self.assertGreater(tight["offloaded"], 0)
         self.assertEqual(kept["offloaded"], 0)
         self.assertEqual(wide["peak"], free["peak"])
+
+    def compile_sgd(self, name, *options):
+        """The peak of a plan, and what is said of it."""
+        artifact = self.folder / "a.zca"
+        said = self.zc("compile", Fixture(name).model, "-o", artifact,
+                       *Fixture(name).compile_options("sgd"), *options)
+        memory = self.zc("inspect", artifact, "--memory", "--json")
+        return json.loads(memory)["memory"]["peak"], said
+
+    def test_no_list_takes_more_than_a_part(self):
+        """Staging buffers may take more at the peak than what they are for. Those
+        parts of a list are left out, which is said."""
+        vgg = [self.compile_sgd("vgg", *options) for options in
+               ((), ("--offload", "activations"), ("--offload", "optimizer"),
+                ("--offload", "activations,optimizer"))]
+        self.assertEqual({peak for peak, _ in vgg}, {vgg[0][0]})
+        for _, said in (vgg[1], vgg[3]):
+            self.assertIn("--offload leaves activations where they are", said)
+        fp16, both = (
+            self.compile_sgd("cnn", "--mesh", "tp=2", "--compress-activations",
+                             "fp16", *options)
+            for options in ((), ("--partition-activations", )))
+        self.assertLessEqual(both[0], fp16[0])
+        self.assertIn("--partition-activations is left out", both[1])
+        self.assertNotIn("left out", fp16[1])
+
+    def test_no_list_of_encodings_takes_more_than_a_part(self):
+        """Each value has the first encoding of a list that may keep it, which need
+        not be the best: then one is left out."""
+        peaks = {}
+        for count in (1, 2, 3):
+            for part in combinations(("bits", "sparse=0.5", "fp16"), count):
+                peaks[part], _ = self.compile_sgd(
+                    "vgg", "--compress-activations", ",".join(part))
+                for smaller in combinations(part, count - 1):
+                    self.assertLessEqual(peaks[part],
+                                         peaks.get(smaller, peaks[part]))
+        self.assertGreater(len(set(peaks.values())), 1)
 
     def test_a_full_disk(self):
         artifact, data, _ = self.plan("gpt", "--offload", "optimizer")

@@ -1,5 +1,7 @@
 // RUN: zc-opt %s --zc-encode-kept="encodings=bits,fp16 all" | FileCheck %s
 // RUN: zc-opt %s --zc-encode-kept=encodings=bits,fp16 | FileCheck %s --check-prefix=CHOSEN
+// RUN: zc-opt %s --zc-recompute="policy=auto budget=124000 encodings=bits,fp16" | FileCheck %s --check-prefix=FITS
+// RUN: sed 's/memory.exact, //' %s | zc-opt --zc-recompute="policy=auto budget=124000 encodings=bits,fp16" | FileCheck %s --check-prefix=ROUNDED
 
 // --zc-plan-pool-places has marked the module: nothing that is kept is rounded.
 
@@ -13,6 +15,12 @@
 // CHOSEN: module attributes {dist.notes = ["no value is rounded for the backward: the planned peak would be no lower", "max pools keep the places of their maxima, which lowers the plan by 1023.{{[0-9]+}} MiB; no value is kept in fewer bytes besides"]}
 // CHOSEN-NOT: pack_bits
 // CHOSEN: return
+
+// Tests that recomputation plans with the same encodings: the plan without rounding
+// fits the budget as it is. Without the mark values are rounded, some are decoded
+// as a whole, and something would have to run again.
+// FITS: memory.recomputed = array<f64: 0.000000e+00,
+// ROUNDED: memory.recomputed = array<f64: 2.000000e+00,
 
 !t = tensor<64x72xf32>
 !w = tensor<72x72xf32>

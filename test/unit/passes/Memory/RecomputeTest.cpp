@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Sched/SchedDialect.h"
+#include "dialects/Sched/TargetAttr.h"
 
 #include "compiler/Driver/TargetServices.h"
 #include "passes/Contents/Contents.h"
@@ -12,9 +13,11 @@
 #include "passes/Memory/Passes.h"
 #include "passes/Memory/PlanCandidates.h"
 #include "passes/Scheduling/OffloadTimes.h"
+#include "passes/Scheduling/Passes.h"
 #include "passes/Scheduling/TrainProgram.h"
 #include "passes/Target/Target.h"
 
+#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -248,6 +251,106 @@ TEST_F(RecomputeTest, ChoosesWhatToOffloadAsWell) {
     }
   }
   EXPECT_GT(numOffloading, 0u);
+}
+
+/// Whose copies take as long as some kernels.
+constexpr llvm::StringLiteral kGpu =
+    "#sched.target<device = \"cuda\", machine = #sched.machine<name = \"g\", "
+    "rates = [#sched.rate<work = \"kernel\", type = \"f32\", flops = 1.0e12>], "
+    "bytes = 1.0e9, copy = 2.0e8, copy_seconds = 1.0e-6, host = 5.0e10, launch "
+    "= 0.0, links = [#sched.link<ranks = 4, seconds = 1.0e-6, bytes = 1.0e9>], "
+    "ways = [\"ring\"], axes = [\"dp\"], sizes = [4]>>";
+
+// A parameter that steps begin with stays on a GPU, or leaves and makes the
+// step wait for it. The pass finds the quickest plan that fits among all plans
+// of both forms, also where to compute more again is quicker than to wait.
+TEST_F(RecomputeTest, ChoosesWhetherBusyParametersStay) {
+  std::mt19937 random(5);
+  unsigned numStaying = 0, numAway = 0;
+  for (unsigned network = 0; network < 4; ++network) {
+    OwningOpRef<ModuleOp> module =
+        parse(writeNetwork(3 + network, random, /*hasMoments=*/true));
+    ASSERT_TRUE(module);
+    (*module)->setAttr(sched::kTargetAttr, parseAttribute(kGpu, &context));
+    StepAnalysis analysis(findStep(*module));
+    auto measureForm = [&](const llvm::BitVector &kept, bool stays) {
+      OffloadChoice offload;
+      offload.parameters = true;
+      offload.keepsBusy = stays;
+      FailureOr<Peak> peak =
+          measurePeak(*module, kept, offload, {}, listRest());
+      EXPECT_TRUE(succeeded(peak));
+      return *peak;
+    };
+    llvm::BitVector all(analysis.numValues(), true);
+    const Peak staying = measureForm(all, true), away = measureForm(all, false);
+    ASSERT_EQ(staying.staying, 4096);
+    ASSERT_EQ(away.staying, 0);
+    ASSERT_GT(away.waiting, staying.waiting);
+    std::vector<Choice> choices;
+    SmallVector<unsigned> saved(analysis.getSaved().set_bits());
+    for (unsigned subset = 0; subset < 1u << saved.size(); ++subset) {
+      llvm::BitVector kept = analysis.getSaved();
+      for (auto [bit, index] : llvm::enumerate(saved))
+        if (subset >> bit & 1)
+          kept.reset(index);
+      double again = 0;
+      llvm::BitVector places = analysis.getRecomputed(kept);
+      for (unsigned place : places.set_bits())
+        again += estimateSeconds(analysis.getForward()[place]);
+      for (bool stays : {true, false})
+        choices.push_back(
+            {measureForm(kept, stays).total(),
+             again + (stays ? 0 : away.waiting - staying.waiting)});
+    }
+    double forward = PlanCandidates(analysis).forwardSeconds();
+    double previous = std::numeric_limits<double>::infinity();
+    for (int64_t budget = 8192; budget <= 65536; budget += 1024) {
+      std::optional<double> best;
+      for (const Choice &choice : choices)
+        if (choice.peak <= budget)
+          best = std::min(best.value_or(choice.seconds), choice.seconds);
+      OwningOpRef<ModuleOp> copy = module->clone();
+      auto found = fit(*copy, budget, "parameters");
+      ASSERT_EQ(found.has_value(), best.has_value()) << "budget " << budget;
+      if (!found)
+        continue;
+      double seconds = found->first * forward + found->second;
+      EXPECT_NEAR(seconds, *best, 1e-12) << "budget " << budget;
+      EXPECT_LE(seconds, previous);
+      previous = seconds;
+      ++((*copy)->hasAttr(kKeepsBusyAttr) ? numStaying : numAway);
+    }
+  }
+  EXPECT_GT(numStaying, 0u);
+  EXPECT_GT(numAway, 0u);
+}
+
+// Plans without encodings keep all values whole, on every rank; others encode
+// in the same way where memory is planned and where values are encoded.
+TEST_F(RecomputeTest, PlansOfPoolsHaveOneEncoding) {
+  PassOptions options;
+  options.encodings.emplace();
+  options.encodings->partition = options.recompute.partition = "tp";
+  auto print = [&](std::optional<std::string> encodings, bool always) {
+    PoolPlan plan = planPools(options, std::move(encodings), always);
+    std::pair<std::string, std::string> text;
+    llvm::raw_string_ostream pools(text.first), rest(text.second);
+    plan.pools.printAsTextualPipeline(pools);
+    plan.rest.printAsTextualPipeline(rest);
+    return text;
+  };
+  auto count = [](llvm::StringRef text, llvm::StringRef word) {
+    return text.count(word);
+  };
+  auto [pools, rest] = print(std::nullopt, false);
+  EXPECT_EQ(count(pools, "always=false"), 1u) << pools;
+  EXPECT_EQ(count(rest, "partition=tp"), 0u) << rest;
+  EXPECT_EQ(count(rest, "encodings=none"), 2u) << rest;
+  std::tie(pools, rest) = print("bits,fp16", true);
+  EXPECT_EQ(count(pools, "always=true"), 1u) << pools;
+  EXPECT_EQ(count(rest, "partition=tp"), 2u) << rest;
+  EXPECT_EQ(count(rest, "encodings=bits,fp16"), 2u) << rest;
 }
 
 // Too many choices to look at them all: still more memory never makes it

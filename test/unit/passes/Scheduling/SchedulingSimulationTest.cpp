@@ -297,19 +297,24 @@ TEST(SchedulingSimulationTest, RandomProgramsKeepTheirMeaning) {
       &context);
   ASSERT_TRUE(gpu);
   std::mt19937 random(6);
-  unsigned numAsync = 0, numCopies = 0, numOnHost = 0, numStaying = 0;
+  unsigned numAsync = 0, numCopies = 0, numOnHost = 0, numStaying = 0,
+           numAway = 0;
   for (int round = 0; round < 400; ++round) {
     OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
     Symbols expected = evaluate(buildRandomProgram(*module, random));
     if (round % 2 == 1)
       markSome(*module, random);
-    if (round % 4 == 3) { // where some stay for their next use, or for good
+    if (round % 4 == 3 || round % 8 == 5) // values may stay for their next use
       (*module)->setAttr(sched::kTargetAttr, gpu);
+    if (round % 4 == 3) // and states for good
       (*module)->setAttr(kKeepsBusyAttr, UnitAttr::get(&context));
-    }
     const unsigned numMarked = countOffloaded(*module);
     ASSERT_TRUE(succeeded(manager.run(*module))) << "round " << round;
     numStaying += numMarked - countOffloaded(*module);
+    if (round % 8 == 5) {
+      ASSERT_EQ(countOffloaded(*module), numMarked) << "round " << round;
+      numAway += numMarked;
+    }
     auto program = *module->getOps<sched::ProgramOp>().begin();
     Machine machine(*module);
     Symbols found = machine.run(program);
@@ -329,6 +334,7 @@ TEST(SchedulingSimulationTest, RandomProgramsKeepTheirMeaning) {
   EXPECT_GT(numCopies, 300u);
   EXPECT_GT(numOnHost, 5u);
   EXPECT_GT(numStaying, 5u);
+  EXPECT_GT(numAway, 20u);
 }
 
 } // namespace
