@@ -5,6 +5,7 @@
 // order, so that times are known, and before offsets, so that the bytes count.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Train/TrainDialect.h"
 #include "passes/Scheduling/OffloadTimes.h"
 #include "passes/Scheduling/OffloadUses.h"
 #include "passes/Scheduling/Passes.h"
@@ -73,7 +74,10 @@ void Offloader::run() {
     offload(root, spans);
   if (copies.empty())
     return;
-  chooseOffloadTimes(getTarget(program).rates(), uses.getSeconds(), copies);
+  // It runs once, and is not to need more room than steps do.
+  const bool isInit = program.getSymName() == train::kInitProgram;
+  chooseOffloadTimes(getTarget(program).rates(), uses.getSeconds(), copies,
+                     isInit ? StoreRoom::Least : StoreRoom::Quick);
   placeStores();
   placeFetches();
   placeWaits();
