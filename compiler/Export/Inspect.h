@@ -97,10 +97,7 @@ struct MemoryReport {
   uint64_t peak = 0;
   std::vector<ProgramMemory> programs;
   int peakProgram = -1;
-  /// Its name; empty: there is none.
-  std::string nameOfPeakProgram() const {
-    return peakProgram < 0 ? "" : programs[size_t(peakProgram)].name;
-  }
+  std::string peakName;           // its name; empty: there is none
   bool peakIsBesideSteps = false; // as `init` and `eval` are
   /// Bytes by class at the peak: each byte counts in one class, states
   /// included, and bytes without a value are unused. Together they are the

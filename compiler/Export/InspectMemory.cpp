@@ -315,9 +315,10 @@ MemoryReport measureMemory(const plan::Manifest &manifest, int index) {
     report.classes[i] += std::max(training[i], evaluating[i]);
   const bool evaluates = report.peakProgram >= 0 &&
                          isEvaluation(role.programs(report.peakProgram));
-  const std::string peakName = report.nameOfPeakProgram();
-  report.peakIsBesideSteps =
-      evaluates || peakName == programs::kInit || peakName == programs::kCopy;
+  if (report.peakProgram >= 0)
+    report.peakName = report.programs[size_t(report.peakProgram)].name;
+  report.peakIsBesideSteps = evaluates || report.peakName == programs::kInit ||
+                             report.peakName == programs::kCopy;
   report.atPeak = evaluates ? evaluating : training;
   report.peak = report.persistentBytes + report.flightBytes + largest;
   if (report.peakProgram >= 0)

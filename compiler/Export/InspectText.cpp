@@ -136,7 +136,7 @@ static std::string printMemory(const std::string &whose,
   if (report.peakIsBesideSteps)
     text += format("  the peak is that of program '%s', which runs beside the "
                    "steps\n",
-                   report.nameOfPeakProgram().c_str());
+                   report.peakName.c_str());
   for (const ProgramMemory &memory : report.programs) {
     text += format("  %s: %s transient", memory.name.c_str(),
                    printSize(memory.transientBytes).c_str());

@@ -15,7 +15,7 @@ static Json memoryAsJson(const MemoryReport &memory) {
           {"communication", memory.classes[plan::COMMUNICATION]},
           {"workspace", memory.classes[plan::WORKSPACE]},
           {"peak", memory.peak},
-          {"peak_program", memory.nameOfPeakProgram()},
+          {"peak_program", memory.peakName},
           {"offloaded", memory.offloadedBytes}};
 }
 

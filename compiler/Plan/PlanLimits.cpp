@@ -142,9 +142,7 @@ std::string explainMemory(const plan::Manifest &manifest,
   const auto found =
       std::max_element(memory.atPeak.begin(), memory.atPeak.end());
   const std::string program =
-      memory.peakIsBesideSteps
-          ? ", in program '" + memory.nameOfPeakProgram() + "',"
-          : "";
+      memory.peakIsBesideSteps ? ", in program '" + memory.peakName + "'," : "";
   if (memory.flightBytes > *found)
     return formatv("memory: {0} of {1}{4} are {2} of activations: {3}",
                    printSize(memory.peak),
@@ -175,7 +173,7 @@ std::string explainMemory(const plan::Manifest &manifest,
       .str();
 }
 
-/// What is offloaded is too much for the ranks of a node together.
+/// Ranks of a node offload too much together.
 std::string explainHostMemory(const plan::Manifest &manifest,
                               const Cluster &cluster,
                               const PlanReport &report) {

@@ -104,7 +104,7 @@ void printMemory(llvm::raw_ostream &os, const Cluster &cluster,
                   percent(double(most.peak) / double(room)), printSize(room),
                   report.fitsDevice ? "" : ": DOES NOT FIT");
   if (most.peakIsBesideSteps)
-    os << formatv(", in program '{0}'", most.nameOfPeakProgram());
+    os << formatv(", in program '{0}'", most.peakName);
   os << '\n';
   printHostMemory(os, cluster, report);
 }

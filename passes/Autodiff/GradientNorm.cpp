@@ -139,8 +139,9 @@ static Value makeEdgeNumbers(OpBuilder &builder, Location loc, Value edges,
 }
 
 /// How many magnitudes of `rows`, multiplied by `factors`, are below each of
-/// `edges`, and how many are not below the last: [edges]. Whatever is made of `rows` has an element for each edge,
-/// so that it is part of the sum's loop and no tensor.
+/// `edges`, and how many are not below the last: [edges]. Whatever is made of
+/// `rows` has an element for each edge, so that it is part of the sum's loop
+/// and no tensor.
 static Value countBelow(OpBuilder &builder, Location loc, Value rows,
                         ArrayRef<Value> factors, Value edges) {
   SmallVector<int64_t> shape(cast<RankedTensorType>(rows.getType()).getShape());
@@ -159,8 +160,8 @@ static Value countBelow(OpBuilder &builder, Location loc, Value rows,
   Value ones = convert(builder, loc, isBelow, builder.getF32Type());
   // Not what is left of all elements: float32 counts few of them exactly.
   Value flips = makeEdgeNumbers(builder, loc, edges, 0, 1);
-  ones = AbsOp::create(
-      builder, loc, u.sub(ones, broadcast(builder, loc, flips, shape, {0})));
+  ones = AbsOp::create(builder, loc,
+                       u.sub(ones, broadcast(builder, loc, flips, shape, {0})));
   Value sums = reduceDims(builder, loc, "sum", ones, {rank});
   return reduceDims(builder, loc, "sum", sums,
                     llvm::to_vector(llvm::seq<int64_t>(1, rank)));
@@ -174,7 +175,7 @@ Value buildGradientCounts(OpBuilder &builder, Location loc,
   SmallVector<float> numbers;
   for (int64_t exponent : exponents)
     numbers.push_back(std::ldexp(1.0f, int(exponent)));
-  // What is below infinity, and what is not.
+  // Elements below infinity, and those that are not.
   numbers.append(2, std::numeric_limits<float>::infinity());
   auto type =
       RankedTensorType::get({int64_t(numbers.size())}, builder.getF32Type());
@@ -202,8 +203,8 @@ Value buildGradientCounts(OpBuilder &builder, Location loc,
   if (!total)
     total = splat(builder, loc, type, 0);
   if (padding > 0)
-    total = u.sub(
-        total, makeEdgeNumbers(builder, loc, edges, double(padding), 0));
+    total =
+        u.sub(total, makeEdgeNumbers(builder, loc, edges, double(padding), 0));
   return hasRoles ? buildRoleSum(builder, loc, total, dist::kScalars) : total;
 }
 

@@ -23,8 +23,8 @@ mlir::Value buildGlobalNorm(mlir::OpBuilder &builder, mlir::Location loc,
 
 /// Counts the elements of all gradients whose magnitude is below each of these
 /// powers of two, whose exponents `edges` are, below infinity and, last, of
-/// those that are infinite or no number: a float32 tensor of one dim. `padding` of the zeros are no gradients.
-/// Divisions and roles are as above.
+/// those that are infinite or no number: a float32 tensor of one dim. `padding`
+/// of the zeros are no gradients. Divisions and roles are as above.
 mlir::Value buildGradientCounts(mlir::OpBuilder &builder, mlir::Location loc,
                                 mlir::ValueRange gradients,
                                 llvm::ArrayRef<GradientDivision> divisions,

@@ -29,7 +29,7 @@ struct OffloadCopy {
 /// The time of a copy of that many bytes, by the cost model.
 double estimateCopySeconds(const MachineRates &rates, int64_t bytes);
 
-/// What stores may take of the device's memory until they have ended.
+/// The device's memory that stores may take until they have ended.
 enum class StoreRoom {
   Quick, // twice the most that begin at one time
   Least, // nothing: each is waited for in front of the next instruction

@@ -126,8 +126,8 @@ sched.program @sums {
 
 // The host adds up what micro-batches leave, of gradients that go there, sums up
 // squares of the sums, whose one number comes back for what the device makes of
-// it, and fills them with zeros. What it computes for itself alone, a moment that
-// waits for a choice, has no place on the device.
+// it, and fills them with zeros. A moment that waits for a choice is the host's
+// alone, and has no place on the device.
 
 module attributes {sched.target = #sched.target<device = "cuda">} {
 train.state @sum "accumulator" : tensor<1024xf32> {host_update, offloaded}
