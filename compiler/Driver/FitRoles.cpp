@@ -142,9 +142,12 @@ LogicalResult Phases::refuseRole(ModuleOp role, const Peak &peak) {
          << " more than the " << printBytes(options.memoryBudget)
          << " of --memory-budget; " << printBytes(peak.persistent)
          << " of it live from step to step, " << printBytes(peak.flight)
-         << " are kept for micro-batches under way; what would help: a smaller "
-            "batch or more micro-batches (--accumulate K); more stages (--mesh "
-            "pp=N), or other ones (--stages FILE)";
+         << " are kept for micro-batches under way, "
+         << printBytes(peak.transient) << " are values of "
+         << peak.ownerOfTransient("one of them")
+         << "; what would help: a smaller batch or more micro-batches "
+            "(--accumulate K); more stages (--mesh pp=N), or other ones "
+            "(--stages FILE)";
 }
 
 /// The bytes of every role, whose programs have offsets. Keeps the slots of

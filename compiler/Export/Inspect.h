@@ -97,6 +97,8 @@ struct MemoryReport {
   uint64_t peak = 0;
   std::vector<ProgramMemory> programs;
   int peakProgram = -1;
+  std::string peakName;           // its name; empty: there is none
+  bool peakIsBesideSteps = false; // as `init` and `eval` are
   /// Bytes by class at the peak: each byte counts in one class, states
   /// included, and bytes without a value are unused. Together they are the
   /// peak.

@@ -40,6 +40,7 @@ ordered_json memoryToJson(const MemoryReport &report) {
       report.peak > 0 ? double(report.unusedAtPeak) / double(report.peak) : 0;
   json["persistent"] = report.persistentBytes;
   json["offloaded"] = report.offloadedBytes;
+  json["peak_program"] = report.peakName;
   json["programs"] = ordered_json::object();
   for (const ProgramMemory &memory : report.programs)
     json["programs"][memory.name] = {

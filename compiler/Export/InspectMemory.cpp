@@ -10,6 +10,7 @@
 #include "runtime/Plan/AmaxHistory.h"
 #include "runtime/Plan/Feed.h"
 #include "runtime/Plan/FileTensor.h"
+#include "runtime/Plan/ProgramNames.h"
 #include "runtime/Plan/StateVersions.h"
 #include "runtime/Plan/Types.h"
 
@@ -314,6 +315,10 @@ MemoryReport measureMemory(const plan::Manifest &manifest, int index) {
     report.classes[i] += std::max(training[i], evaluating[i]);
   const bool evaluates = report.peakProgram >= 0 &&
                          isEvaluation(role.programs(report.peakProgram));
+  if (report.peakProgram >= 0)
+    report.peakName = report.programs[size_t(report.peakProgram)].name;
+  report.peakIsBesideSteps = evaluates || report.peakName == programs::kInit ||
+                             report.peakName == programs::kCopy;
   report.atPeak = evaluates ? evaluating : training;
   report.peak = report.persistentBytes + report.flightBytes + largest;
   if (report.peakProgram >= 0)

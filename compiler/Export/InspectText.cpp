@@ -133,6 +133,10 @@ static std::string printMemory(const std::string &whose,
   if (report.offloadedBytes > 0)
     text += format("  %-14s %12s, beside the peak\n", "offloaded",
                    printSize(report.offloadedBytes).c_str());
+  if (report.peakIsBesideSteps)
+    text += format("  the peak is that of program '%s', which runs beside the "
+                   "steps\n",
+                   report.peakName.c_str());
   for (const ProgramMemory &memory : report.programs) {
     text += format("  %s: %s transient", memory.name.c_str(),
                    printSize(memory.transientBytes).c_str());

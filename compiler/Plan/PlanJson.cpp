@@ -14,7 +14,16 @@ static Json memoryAsJson(const MemoryReport &memory) {
           {"activations", memory.classes[plan::ACTIVATIONS]},
           {"communication", memory.classes[plan::COMMUNICATION]},
           {"workspace", memory.classes[plan::WORKSPACE]},
-          {"peak", memory.peak}};
+          {"peak", memory.peak},
+          {"peak_program", memory.peakName},
+          {"offloaded", memory.offloadedBytes}};
+}
+
+static Json hostAsJson(const HostMemory &host, const Cluster &cluster) {
+  return {{"rank", host.rankBytes},
+          {"node", host.nodeBytes},
+          {"ranks_of_node", host.nodeRanks},
+          {"node_has", cluster.hostMemoryBytes}};
 }
 
 static Json secondsAsJson(const std::map<std::string, double> &by) {
@@ -78,7 +87,8 @@ std::string planAsJson(const plan::Manifest &manifest, const Cluster &cluster,
       {"exposed_s", secondsAsJson(report.exposed)},
       {"compute_s", secondsAsJson(report.computed)},
       {"memory", memoryAsJson(report.roles[size_t(report.largestRole)].memory)},
-      {"fits", report.fits},
+      {"host_memory", hostAsJson(report.host, cluster)},
+      {"fits", report.fits()},
       {"limits", findLimits(manifest, cluster, report)},
       {"traffic", trafficAsJson(report)}};
   plan["compile_options"] = report.missingOptions;

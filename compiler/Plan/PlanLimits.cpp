@@ -141,12 +141,14 @@ std::string explainMemory(const plan::Manifest &manifest,
   const MemoryReport &memory = report.roles[size_t(report.largestRole)].memory;
   const auto found =
       std::max_element(memory.atPeak.begin(), memory.atPeak.end());
+  const std::string program =
+      memory.peakIsBesideSteps ? ", in program '" + memory.peakName + "'," : "";
   if (memory.flightBytes > *found)
-    return formatv("memory: {0} of {1} are {2} of activations: {3}",
+    return formatv("memory: {0} of {1}{4} are {2} of activations: {3}",
                    printSize(memory.peak),
                    printSize(cluster.device.memoryBytes),
                    printSize(memory.flightBytes),
-                   explainActivations(manifest, report))
+                   explainActivations(manifest, report), program)
         .str();
   const auto most = plan::MemoryClass(found - memory.atPeak.begin());
   std::string way;
@@ -165,9 +167,31 @@ std::string explainMemory(const plan::Manifest &manifest,
   default:
     way = explainActivations(manifest, report);
   }
-  return formatv("memory: {0} of {1} are {2} of {3}: {4}",
+  return formatv("memory: {0} of {1}{5} are {2} of {3}: {4}",
                  printSize(memory.peak), printSize(cluster.device.memoryBytes),
-                 printSize(*found), nameOf(most), way)
+                 printSize(*found), nameOf(most), way, program)
+      .str();
+}
+
+/// Ranks of a node offload too much together.
+std::string explainHostMemory(const plan::Manifest &manifest,
+                              const Cluster &cluster,
+                              const PlanReport &report) {
+  const HostMemory &host = report.host;
+  std::vector<std::string> ways;
+  const std::string zero = settingOf(manifest, "zero");
+  if (sizeOf(manifest, axes::kSample) > 1 && std::atoi(zero.c_str()) == 0 &&
+      manifest.optimizer() != "onebit-adam")
+    ways.push_back("--zero 1, which divides the optimizer's states");
+  ways.push_back(settingOf(manifest, "offload").empty()
+                     ? "a larger --memory-budget"
+                     : "less in --offload");
+  ways.push_back("more nodes that divide the step (--mesh)");
+  return formatv("host memory: {0} of {1} of a node are for what {2} rank{3} "
+                 "offload{4} there: {5}",
+                 printSize(host.nodeBytes), printSize(cluster.hostMemoryBytes),
+                 host.nodeRanks, host.nodeRanks == 1 ? "" : "s",
+                 host.nodeRanks == 1 ? "s" : "", join(ways))
       .str();
 }
 
@@ -208,8 +232,10 @@ std::vector<std::string> findLimits(const plan::Manifest &manifest,
   std::vector<std::string> limits;
   if (std::string weights = explainWeights(cluster, report); !weights.empty())
     limits.push_back(std::move(weights));
-  if (!report.fits)
+  if (!report.fitsDevice)
     limits.push_back(explainMemory(manifest, cluster, report));
+  if (!report.fitsHost)
+    limits.push_back(explainHostMemory(manifest, cluster, report));
   double computed = 0;
   for (const auto &[kind, seconds] : report.computed)
     computed += seconds;

@@ -4,6 +4,7 @@
 #include "runtime/Plan/Mesh.h"
 #include "runtime/Plan/Order/RunOfSteps.h"
 #include "runtime/Plan/StepPhases.h"
+#include "runtime/Plan/Target.h"
 #include "runtime/Plan/Types.h"
 #include "runtime/Simulate/TimedPrograms.h"
 
@@ -178,6 +179,25 @@ Status countWays(const plan::Manifest &manifest, const Cluster &cluster,
   return Status();
 }
 
+Status compareMemory(const plan::Manifest &manifest, const Cluster &cluster,
+                     const std::vector<std::string> &placement,
+                     PlanReport &report) {
+  auto fits = [](uint64_t bytes, uint64_t room) {
+    return room == 0 || bytes <= room;
+  };
+  const MemoryReport &most = report.roles[size_t(report.largestRole)].memory;
+  report.fitsDevice = fits(most.peak, cluster.device.memoryBytes);
+  if (runsOnHost(manifest.target()))
+    return Status(); // it offloads to a file
+  std::vector<uint64_t> offloaded;
+  for (const PlannedRole &role : report.roles)
+    offloaded.push_back(role.memory.offloadedBytes);
+  ZC_ASSIGN_OR_RETURN(
+      report.host, measureHostMemory(manifest, cluster, offloaded, placement));
+  report.fitsHost = fits(report.host.nodeBytes, cluster.hostMemoryBytes);
+  return Status();
+}
+
 } // namespace
 
 Result<PlanReport> planStep(const plan::Manifest &manifest,
@@ -210,9 +230,8 @@ Result<PlanReport> planStep(const plan::Manifest &manifest,
     if (role.memory.peak > report.roles[size_t(report.largestRole)].memory.peak)
       report.largestRole = i;
   }
-  const uint64_t room = cluster.device.memoryBytes;
-  report.fits =
-      room == 0 || report.roles[size_t(report.largestRole)].memory.peak <= room;
+  ZC_RETURN_IF_ERROR(
+      compareMemory(manifest, cluster, options.placement, report));
   const SimulatedRole &slowest = slowestRole(report).times;
   report.exposed = slowest.exposed;
   for (const auto &[kind, seconds] : slowest.computeByKind)

@@ -8,6 +8,7 @@
 #define ZC_COMPILER_PLAN_PLANREPORT_H
 
 #include "compiler/Export/Inspect.h"
+#include "compiler/Plan/HostMemory.h"
 #include "compiler/Plan/ServerPlan.h"
 #include "runtime/Simulate/Simulation.h"
 
@@ -57,7 +58,9 @@ struct PlanReport {
   /// For the role of `traffic`, by axes: how many of a step's collectives are
   /// simulated by which algorithm, where the plan leaves that open.
   std::map<std::string, std::map<std::string, uint64_t>> ways;
-  bool fits = true; // into the device's memory
+  HostMemory host; // nothing where the second memory is a file
+  bool fitsDevice = true, fitsHost = true; // into their memory
+  bool fits() const { return fitsDevice && fitsHost; }
   SimulatedStep simulated;
   std::optional<ServerPlan> servers; // where they are asked for
   /// The options, besides those given, with which `zc compile` makes the

@@ -78,6 +78,22 @@ void printRates(llvm::raw_ostream &os, const Cluster &cluster,
   }
 }
 
+void printHostMemory(llvm::raw_ostream &os, const Cluster &cluster,
+                     const PlanReport &report) {
+  const HostMemory &host = report.host;
+  if (host.nodeBytes == 0)
+    return;
+  os << formatv("host memory       {0} on a rank, {1} on the {2} rank{3} of "
+                "node {4}",
+                printSize(host.rankBytes), printSize(host.nodeBytes),
+                host.nodeRanks, host.nodeRanks == 1 ? "" : "s", host.node);
+  if (uint64_t room = cluster.hostMemoryBytes)
+    os << formatv(", {0} of the node's {1}{2}",
+                  percent(double(host.nodeBytes) / double(room)),
+                  printSize(room), report.fitsHost ? "" : ": DOES NOT FIT");
+  os << '\n';
+}
+
 void printMemory(llvm::raw_ostream &os, const Cluster &cluster,
                  const PlanReport &report) {
   const MemoryReport &most = report.roles[size_t(report.largestRole)].memory;
@@ -86,8 +102,11 @@ void printMemory(llvm::raw_ostream &os, const Cluster &cluster,
   if (uint64_t room = cluster.device.memoryBytes)
     os << formatv(", {0} of the device's {1}{2}",
                   percent(double(most.peak) / double(room)), printSize(room),
-                  report.fits ? "" : ": DOES NOT FIT");
+                  report.fitsDevice ? "" : ": DOES NOT FIT");
+  if (most.peakIsBesideSteps)
+    os << formatv(", in program '{0}'", most.peakName);
   os << '\n';
+  printHostMemory(os, cluster, report);
 }
 
 void printRoles(llvm::raw_ostream &os, const PlanReport &report) {

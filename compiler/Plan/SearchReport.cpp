@@ -37,7 +37,9 @@ void takeReport(const PlanReport &report, TriedLayout &tried) {
   const MemoryReport &memory = report.roles[size_t(report.largestRole)].memory;
   tried.seconds = report.stepSeconds;
   tried.bytes = double(memory.peak);
-  tried.fits = report.fits;
+  tried.fits = report.fits();
+  tried.fitsDevice = report.fitsDevice;
+  tried.hostBytes = double(report.host.nodeBytes);
   tried.bubble = report.bubbleOfTotal;
   tried.hfu = report.hfu;
   tried.mfu = report.mfu;
@@ -59,10 +61,16 @@ void takeReport(const PlanReport &report, TriedLayout &tried) {
 }
 
 std::string triedAsText(const TriedLayout &tried) {
-  return Json{{"failure", tried.failure}, {"seconds", tried.seconds},
-              {"bytes", tried.bytes},     {"fits", tried.fits},
-              {"bubble", tried.bubble},   {"hfu", tried.hfu},
-              {"mfu", tried.mfu},         {"parts", tried.parts},
+  return Json{{"failure", tried.failure},
+              {"seconds", tried.seconds},
+              {"bytes", tried.bytes},
+              {"fits", tried.fits},
+              {"fits device", tried.fitsDevice},
+              {"host", tried.hostBytes},
+              {"bubble", tried.bubble},
+              {"hfu", tried.hfu},
+              {"mfu", tried.mfu},
+              {"parts", tried.parts},
               {"memory", tried.memory}}
       .dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -75,6 +83,8 @@ bool triedFromText(const std::string &text, TriedLayout &tried) {
   tried.seconds = json.value("seconds", 0.0);
   tried.bytes = json.value("bytes", 0.0);
   tried.fits = json.value("fits", true);
+  tried.fitsDevice = json.value("fits device", true);
+  tried.hostBytes = json.value("host", 0.0);
   tried.bubble = json.value("bubble", 0.0);
   tried.hfu = json.value("hfu", 0.0);
   tried.mfu = json.value("mfu", 0.0);
@@ -130,6 +140,14 @@ std::string explainNoFit(const SearchReport &report, const Cluster &cluster) {
                               "and number of ranks")
                 : "; the first says: " + report.tried.front().failure) +
            "\n";
+  if (least->fitsDevice)
+    return formatv("no layout fits: the least that a device needs is {0} "
+                   "({1}), for which a host needs {2} of its {3}; more nodes, "
+                   "--zero 1 or less in --offload would help\n",
+                   printSize(uint64_t(least->bytes)), least->layout.options(),
+                   printSize(uint64_t(least->hostBytes)),
+                   printSize(cluster.hostMemoryBytes))
+        .str();
   const auto most = std::max_element(
       least->memory.begin(), least->memory.end(),
       [](const auto &a, const auto &b) { return a.second < b.second; });
@@ -170,6 +188,7 @@ Json asJson(const TriedLayout &each) {
   }
   json["step_s"] = each.seconds;
   json["memory"] = each.bytes;
+  json["host_memory_of_node"] = each.hostBytes;
   json["fits"] = each.fits;
   json["mfu"] = each.mfu;
   json["hfu"] = each.hfu;

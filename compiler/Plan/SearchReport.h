@@ -13,8 +13,9 @@ struct TriedLayout {
   LayoutEstimate estimate;
   std::string failure; // why it does not compile; empty: it does
   double seconds = 0;
-  double bytes = 0; // the peak of the largest role
-  bool fits = true;
+  double bytes = 0;     // the peak of the largest role
+  double hostBytes = 0; // of the node that needs most
+  bool fits = true, fitsDevice = true;
   double bubble = 0, hfu = 0, mfu = 0;
   /// Where the time of the slowest role goes: "compute", "bubble", "dp", ...
   std::map<std::string, double> parts;

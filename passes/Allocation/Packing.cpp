@@ -4,7 +4,7 @@
 // the tightest gap between the placed items that it meets in time; attempts
 // differ in the order of the items. While the best result lies above the lower
 // bound, the items that stick out are moved to the front and the placement is
-// tried again.
+// tried again: from the best order first, from others while it is far above.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Allocation/Packing.h"
@@ -24,6 +24,8 @@ namespace {
 // pairs of items to compare would be too many.
 constexpr size_t kMaxRounds = 24;
 constexpr size_t kMaxComparisons = 1'000'000'000;
+// A part of the lower bound; closer to it no other order is begun with.
+constexpr int64_t kCloseEnough = 1000;
 
 using Order = std::vector<unsigned>;
 using Less = std::function<bool(unsigned, unsigned)>;
@@ -220,18 +222,25 @@ Packing Packer::run() {
   Packing best;
   best.bytes = std::numeric_limits<int64_t>::max();
   best.lowerBound = computeLowerBound();
-  Order bestOrder;
-  for (const Order &order : makeOrders()) {
+  std::vector<std::pair<int64_t, Order>> tried;
+  for (Order &order : makeOrders()) {
     Packing packing = place(order);
+    tried.emplace_back(packing.bytes, std::move(order));
     if (packing.bytes >= best.bytes)
       continue;
     packing.lowerBound = best.lowerBound;
     best = packing;
-    bestOrder = order;
     if (best.bytes == best.lowerBound)
       return best;
   }
-  improve(best, bestOrder);
+  std::stable_sort(
+      tried.begin(), tried.end(),
+      [](const auto &a, const auto &b) { return a.first < b.first; });
+  for (auto &[bytes, order] : tried) {
+    improve(best, std::move(order));
+    if (best.bytes <= best.lowerBound + best.lowerBound / kCloseEnough)
+      break;
+  }
   return best;
 }
 

@@ -128,9 +128,20 @@ static Value cutRows(OpBuilder &builder, Location loc, Value rows,
   return reshape(builder, loc, rows, shape);
 }
 
+/// A number for each edge, and others for the last.
+static Value makeEdgeNumbers(OpBuilder &builder, Location loc, Value edges,
+                             double each, double last) {
+  auto type = cast<RankedTensorType>(edges.getType());
+  SmallVector<float> numbers(size_t(type.getNumElements()), float(each));
+  numbers.back() = float(last);
+  return ConstantOp::create(
+      builder, loc, DenseElementsAttr::get(type, ArrayRef<float>(numbers)));
+}
+
 /// How many magnitudes of `rows`, multiplied by `factors`, are below each of
-/// `edges`: [edges]. Whatever is made of `rows` has an element for each edge,
-/// so that it is part of the sum's loop and no tensor.
+/// `edges`, and how many are not below the last: [edges]. Whatever is made of
+/// `rows` has an element for each edge, so that it is part of the sum's loop
+/// and no tensor.
 static Value countBelow(OpBuilder &builder, Location loc, Value rows,
                         ArrayRef<Value> factors, Value edges) {
   SmallVector<int64_t> shape(cast<RankedTensorType>(rows.getType()).getShape());
@@ -147,6 +158,10 @@ static Value countBelow(OpBuilder &builder, Location loc, Value rows,
   Value isBelow = compare(builder, loc, "lt", AbsOp::create(builder, loc, each),
                           broadcast(builder, loc, edges, shape, {0}));
   Value ones = convert(builder, loc, isBelow, builder.getF32Type());
+  // Not what is left of all elements: float32 counts few of them exactly.
+  Value flips = makeEdgeNumbers(builder, loc, edges, 0, 1);
+  ones = AbsOp::create(builder, loc,
+                       u.sub(ones, broadcast(builder, loc, flips, shape, {0})));
   Value sums = reduceDims(builder, loc, "sum", ones, {rank});
   return reduceDims(builder, loc, "sum", sums,
                     llvm::to_vector(llvm::seq<int64_t>(1, rank)));
@@ -160,7 +175,8 @@ Value buildGradientCounts(OpBuilder &builder, Location loc,
   SmallVector<float> numbers;
   for (int64_t exponent : exponents)
     numbers.push_back(std::ldexp(1.0f, int(exponent)));
-  numbers.push_back(std::numeric_limits<float>::infinity());
+  // Elements below infinity, and those that are not.
+  numbers.append(2, std::numeric_limits<float>::infinity());
   auto type =
       RankedTensorType::get({int64_t(numbers.size())}, builder.getF32Type());
   Value edges = ConstantOp::create(
@@ -187,7 +203,8 @@ Value buildGradientCounts(OpBuilder &builder, Location loc,
   if (!total)
     total = splat(builder, loc, type, 0);
   if (padding > 0)
-    total = u.sub(total, splat(builder, loc, type, double(padding)));
+    total =
+        u.sub(total, makeEdgeNumbers(builder, loc, edges, double(padding), 0));
   return hasRoles ? buildRoleSum(builder, loc, total, dist::kScalars) : total;
 }
 

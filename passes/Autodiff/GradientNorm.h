@@ -22,9 +22,9 @@ mlir::Value buildGlobalNorm(mlir::OpBuilder &builder, mlir::Location loc,
                             bool hasRoles = false);
 
 /// Counts the elements of all gradients whose magnitude is below each of these
-/// powers of two, whose exponents `edges` are, and, last, below infinity: a
-/// float32 tensor of one dim. `padding` of the zeros are no gradients.
-/// Divisions and roles are as above.
+/// powers of two, whose exponents `edges` are, below infinity and, last, of
+/// those that are infinite or no number: a float32 tensor of one dim. `padding`
+/// of the zeros are no gradients. Divisions and roles are as above.
 mlir::Value buildGradientCounts(mlir::OpBuilder &builder, mlir::Location loc,
                                 mlir::ValueRange gradients,
                                 llvm::ArrayRef<GradientDivision> divisions,

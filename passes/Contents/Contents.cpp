@@ -4,6 +4,7 @@
 #include "passes/Allocation/Passes.h"
 #include "passes/Codegen/Passes.h"
 #include "passes/Memory/KeptEncoder.h"
+#include "passes/Memory/MarkOffload.h"
 #include "passes/Target/Target.h"
 
 #include "mlir/Conversion/Passes.h"
@@ -233,8 +234,11 @@ static void addPools(OpPassManager &manager, const PassOptions &options) {
 
 void addFused(OpPassManager &manager, const PassOptions &options) {
   const bool threadBlocks = runsThreadBlocks(options.target.device);
-  // Products add to accumulated gradients where they lie.
-  manager.addPass(createAccumulateInPlacePass());
+  // Products add to accumulated gradients where they lie, unless the host adds.
+  AccumulateInPlacePassOptions sums;
+  sums.onHost =
+      parseOffload(options.recompute.offload).value_or(OffloadChoice()).update;
+  manager.addPass(createAccumulateInPlacePass(sums));
   // The last layer and its loss in chunks: logits never exist whole.
   manager.addPass(createChunkCrossEntropyPass());
   if (threadBlocks) {

@@ -21,10 +21,14 @@ namespace {
 
 struct AccumulateInPlace
     : public impl::AccumulateInPlacePassBase<AccumulateInPlace> {
+  using AccumulateInPlacePassBase::AccumulateInPlacePassBase;
+
   void runOnOperation() override {
     SmallVector<AddOp> sums;
     getOperation().walk([&](AddOp op) {
-      if (op->removeAttr(kInPlaceAttr))
+      // A state's old value is an argument.
+      if (op->removeAttr(kInPlaceAttr) &&
+          !(onHost && isa<BlockArgument>(op.getLhs())))
         sums.push_back(op);
     });
     for (AddOp op : sums) {

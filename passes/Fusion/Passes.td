@@ -122,7 +122,8 @@ def AccumulateInPlacePass : Pass<"zc-accumulate-in-place", "::mlir::ModuleOp"> {
     After `--zc-localize`. A train.add with the mark `train.in_place` of a product
     that nothing else reads, perhaps converted to the sum's float32, becomes a
     product that starts from that sum. Micro-batches add up gradients so, and so
-    do the chunks of a loss.
+    do the chunks of a loss. With `on-host` the host adds those of micro-batches up,
+    and products give their terms alone.
 
     ```mlir
     %g = train.matmul %x, %dy {transpose_lhs} : (tensor<64x8xbf16>, ...) -> tensor<8x4xbf16>
@@ -132,6 +133,10 @@ def AccumulateInPlacePass : Pass<"zc-accumulate-in-place", "::mlir::ModuleOp"> {
     %s = train.matmul_add %sum, %x, %dy {transpose_lhs} : (tensor<8x4xf32>, tensor<64x8xbf16>, ...) -> tensor<8x4xf32>
     ```
   }];
+  let options = [
+    Option<"onHost", "on-host", "bool", "false",
+           "whether the host adds up what micro-batches leave">
+  ];
   let statistics = [
     Statistic<"numInPlace", "num-in-place", "Products that add to a sum">
   ];

@@ -119,6 +119,16 @@ static void markActivations(func::FuncOp step, const OffloadChoice &choice) {
     cast<FusedOp>(op).setOffloaded(numbers);
 }
 
+/// Sums over micro-batches of what the host updates with: float32, 4 bytes a
+/// parameter that the device does not keep.
+static void addUpOnHost(ModuleOp module) {
+  for (StateOp state : module.getOps<StateOp>())
+    if (state.getKind() == kAccumulator && isLarge(state.getTensorType())) {
+      state.setOffloaded(true);
+      state.setHostUpdate(true);
+    }
+}
+
 void markOffload(ModuleOp module, const OffloadChoice &choice) {
   forEachState(module, [&](StateOp state, bool isOptimizer) {
     if (isOptimizer ? choice.optimizer : choice.parameters)
@@ -126,6 +136,8 @@ void markOffload(ModuleOp module, const OffloadChoice &choice) {
     if (isOptimizer && choice.update)
       state.setHostUpdate(true);
   });
+  if (choice.update)
+    addUpOnHost(module);
   if (choice.parameters && choice.keepsBusy)
     module->setAttr(kKeepsBusyAttr, UnitAttr::get(module.getContext()));
   func::FuncOp step = findStep(module);

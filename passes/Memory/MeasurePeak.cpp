@@ -46,10 +46,12 @@ Peak readPeak(ModuleOp module) {
   if (getTarget(module).runsBesideHost())
     peak.persistent += countFedAhead(module);
   peak.flight = countFlightBytes(module);
-  for (sched::ProgramOp program : module.getOps<sched::ProgramOp>())
-    peak.transient =
-        std::max(peak.transient,
-                 static_cast<int64_t>(program.getTransientBytes().value_or(0)));
+  for (sched::ProgramOp program : module.getOps<sched::ProgramOp>()) {
+    const auto bytes = int64_t(program.getTransientBytes().value_or(0));
+    if (bytes > peak.transient || peak.program.empty())
+      peak.program = program.getSymName().str();
+    peak.transient = std::max(peak.transient, bytes);
+  }
   if (auto staying = module->getAttrOfType<IntegerAttr>(kStayingAttr))
     peak.staying = staying.getInt();
   if (auto waiting = module->getAttrOfType<DenseF64ArrayAttr>(kWaitingAttr)) {
@@ -57,6 +59,12 @@ Peak readPeak(ModuleOp module) {
     peak.waitingAtEnd = waiting[1];
   }
   return peak;
+}
+
+std::string Peak::ownerOfTransient(StringRef part) const {
+  const bool isBeside = llvm::is_contained(
+      {train::kInitProgram, train::kEvalProgram, train::kCopyProgram}, program);
+  return isBeside ? "program '" + program + "'" : part.str();
 }
 
 LogicalResult runUnverified(ModuleOp module, const OpPassManager &passes) {

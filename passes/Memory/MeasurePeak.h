@@ -17,12 +17,17 @@ struct Peak {
   int64_t persistent = 0;
   int64_t flight = 0;    // of micro-batches under way, in a role of a pipeline
   int64_t transient = 0; // of the program that needs most
+  std::string program;   // its name
   int64_t staying = 0;   // persistent ones of --zc-keep-busy-states
   /// Seconds for which programs wait for copies: in a micro-batch, and at a
   /// step's end.
   double waiting = 0, waitingAtEnd = 0;
 
   int64_t total() const { return persistent + flight + transient; }
+
+  /// Whose values the transient ones are, for people: `part` of a run, as in
+  /// "one step", or a program that runs beside the steps.
+  std::string ownerOfTransient(llvm::StringRef part) const;
 };
 
 /// The peak of a module whose programs have offsets.

@@ -388,8 +388,8 @@ private:
     if (isRole())
       parts += printBytes(least->flight) + " are kept for micro-batches under "
                                            "way, ";
-    parts += printBytes(least->transient) + " are values of one " +
-             (isRole() ? "of them" : "step");
+    parts += printBytes(least->transient) + " are values of " +
+             least->ownerOfTransient(isRole() ? "one of them" : "one step");
     InFlightDiagnostic error = getOperation().emitError();
     if (auto role = getOperation()->getAttrOfType<IntegerAttr>(kRoleAttr))
       error << "role " << role.getInt() << " of the pipeline: ";

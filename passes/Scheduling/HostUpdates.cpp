@@ -2,9 +2,11 @@
 //
 // ZeRO-Offload: what the optimizer holds never comes to the device. Its new
 // values are computed where it lies, on the host, from gradients that go there
-// as soon as they are complete.
+// as soon as they are complete. Micro-batches' gradients are added up there,
+// too, and what is summed up of the sums, as for a norm, is read there.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Dist/Notes.h"
 #include "dialects/Train/TrainDialect.h"
 #include "passes/Scheduling/OffloadTimes.h"
 #include "passes/Scheduling/Passes.h"
@@ -13,6 +15,7 @@
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace zc::sched;
@@ -63,20 +66,25 @@ public:
 
   /// Returns how many launches the host has.
   unsigned run() {
-    SmallVector<LaunchOp> launches;
-    for (auto launch : body.getOps<LaunchOp>())
-      if (isUpdate(launch))
-        launches.push_back(launch);
-    if (launches.empty())
+    chooseLaunches();
+    findFetched();
+    if (chosen.empty())
       return 0;
-    noteTimes(launches);
-    for (LaunchOp launch : launches)
-      move(launch);
+    noteTimes();
+    for (Operation *launch : chosen)
+      move(cast<LaunchOp>(launch));
     placeWaits(placeReturns());
-    return launches.size();
+    eraseUnused();
+    return chosen.size();
   }
 
+  /// The states that come to the device although the host is to update them:
+  /// what uses them there is no work of the host's.
+  ArrayRef<train::StateOp> getFetched() const { return fetched; }
+
 private:
+  static train::StateOp getState(Value root);
+
   /// A copy to the host that frees what it reads once it has been waited for.
   struct Sent {
     CopyOp op;
@@ -90,8 +98,11 @@ private:
   using Waits = llvm::MapVector<Operation *, SmallVector<CopyOp>>;
 
   void noteUses(InstructionOpInterface op);
-  void noteTimes(ArrayRef<LaunchOp> launches);
-  bool isUpdate(LaunchOp launch);
+  void noteTimes();
+  void chooseLaunches();
+  void findFetched();
+  bool isHostWork(LaunchOp launch);
+  bool isOnHostAlone(Value root) const;
   bool isHosts(Value root) const;
   void move(LaunchOp launch);
   Value send(Value buffer, LaunchOp launch);
@@ -103,6 +114,7 @@ private:
   Operation *laterMain(double seconds) const;
   Waits placeReturns();
   void placeWaits(Waits waits);
+  void eraseUnused();
 
   Block &body;
   HostKernels &kernels;
@@ -110,11 +122,13 @@ private:
   const MachineRates &rates;
   llvm::DenseMap<Value, Operation *> writers; // by what they write
   llvm::DenseMap<Value, llvm::SmallPtrSet<Operation *, 4>> users; // by root
-  std::vector<Operation *> main; // instructions of the main stream
-  std::vector<double> begins;    // of those, in seconds, and the end
+  llvm::SetVector<Operation *> chosen; // launches that the host has
+  std::vector<Operation *> main;       // instructions of the main stream
+  std::vector<double> begins;          // of those, in seconds, and the end
   llvm::DenseMap<Operation *, unsigned> times; // how many of those are ahead
   llvm::MapVector<std::pair<Value, Type>, Value> onHost; // by resolved value
   llvm::DenseMap<Value, CopyOp> sentBy; // by the buffer on the host
+  SmallVector<train::StateOp> fetched;
   std::vector<Sent> sent;
   std::vector<Returned> returned;
 };
@@ -129,13 +143,12 @@ void HostUpdates::noteUses(InstructionOpInterface op) {
 }
 
 /// Those that the host will have take the device no time.
-void HostUpdates::noteTimes(ArrayRef<LaunchOp> launches) {
-  llvm::SmallPtrSet<Operation *, 16> hosts(launches.begin(), launches.end());
+void HostUpdates::noteTimes() {
   begins.push_back(0);
   for (Operation &op : body) {
     times[&op] = main.size();
     if (!isa<InstructionOpInterface>(op) || getStream(&op) != kMainStream ||
-        hosts.contains(&op))
+        chosen.contains(&op))
       continue;
     main.push_back(&op);
     begins.push_back(begins.back() + estimateInstructionSeconds(&op));
@@ -146,7 +159,7 @@ void HostUpdates::noteTimes(ArrayRef<LaunchOp> launches) {
 // Which launches the host has
 //===----------------------------------------------------------------------===//
 
-static train::StateOp getState(Value root) {
+train::StateOp HostUpdates::getState(Value root) {
   auto use = root.getDefiningOp<sched::StateOp>();
   return use ? SymbolTable::lookupNearestSymbolFrom<train::StateOp>(
                    use, use.getStateAttr())
@@ -159,28 +172,67 @@ bool HostUpdates::isHosts(Value root) const {
   return state ? state.getOffloaded() : isOffloadedAlloc(root.getDefiningOp());
 }
 
-/// Code of one element after another is quick on any processor.
-static bool isElementwise(KernelOp kernel) {
-  return llvm::all_of(kernel.getBody().front(), [](Operation &op) {
+/// Whether the code gives a few numbers of many, besides.
+static bool isReduction(Block &code) {
+  return llvm::all_of(code, [](Operation &op) {
     return isa<ElementwiseOpInterface, train::BroadcastOp, train::ReshapeOp,
-               train::ConstantOp, train::YieldOp>(op);
+               train::ConstantOp, train::ReduceOp, train::YieldOp>(op);
   });
 }
 
-/// Whether it writes the new values over old ones that the host is to update,
-/// and nothing else has to do with those.
-bool HostUpdates::isUpdate(LaunchOp launch) {
-  bool updates = false;
-  for (Value operand : launch->getOperands()) {
-    Value root = getRoot(operand);
-    if (!isHosts(root))
-      continue;
+/// Whether it computes new values of states where they lie, of the old ones or
+/// of nothing, or reads them beside nothing but single numbers.
+bool HostUpdates::isHostWork(LaunchOp launch) {
+  bool reads = false, updates = false, readsOthers = false;
+  llvm::SmallPtrSet<Value, 8> read;
+  for (Value input : launch.getInputs()) {
+    Value root = getRoot(input);
+    read.insert(root);
     train::StateOp state = getState(root);
-    if (!state || !state.getHostUpdate() || users[root].size() != 1)
+    if (isHosts(root) && (!state || !state.getHostUpdate()))
       return false;
-    updates |= llvm::is_contained(launch.getInputs(), root);
+    reads |= isHosts(root);
+    readsOthers |= !isHosts(root) &&
+                   cast<ShapedType>(input.getType()).getNumElements() > 1;
   }
-  return updates && isElementwise(kernels.lookup(launch));
+  for (Value output : launch.getOutputs()) {
+    Value root = getRoot(output);
+    train::StateOp state = getState(root);
+    if (isHosts(root) && (!state || !state.getHostUpdate()))
+      return false;
+    updates |= isHosts(root) && (read.empty() || read.contains(root));
+  }
+  Block &code = kernels.lookup(launch).getBody().front();
+  return (updates && isElementwise(code)) ||
+         (reads && !readsOthers && isReduction(code));
+}
+
+/// Whether the host alone uses what lies there.
+bool HostUpdates::isOnHostAlone(Value root) const {
+  return llvm::all_of(users.at(root),
+                      [&](Operation *user) { return chosen.contains(user); });
+}
+
+/// A state that anything else uses comes to the device for all of its uses.
+void HostUpdates::chooseLaunches() {
+  for (auto launch : body.getOps<LaunchOp>())
+    if (isHostWork(launch))
+      chosen.insert(launch);
+  auto sharesState = [&](Operation *launch) {
+    return llvm::any_of(launch->getOperands(), [&](Value operand) {
+      Value root = getRoot(operand);
+      return isHosts(root) && !isOnHostAlone(root);
+    });
+  };
+  while (chosen.remove_if(sharesState))
+    ;
+}
+
+void HostUpdates::findFetched() {
+  for (auto root : body.getOps<sched::StateOp>())
+    if (train::StateOp state = getState(root);
+        state.getHostUpdate() && users.contains(root) && !isOnHostAlone(root))
+      fetched.push_back(state);
 }
 
 //===----------------------------------------------------------------------===//
@@ -210,7 +262,9 @@ void HostUpdates::move(LaunchOp launch) {
                 : allocate(device, launch);
     launch.getOutputsMutable()[index].set(host);
     onHost[{device, device.getType()}] = host;
-    returned.push_back({launch, host, device});
+    Value root = getRoot(device);
+    if (!root.getDefiningOp<AllocOp>() || !isOnHostAlone(root))
+      returned.push_back({launch, host, device});
   }
   launch.setKernelAttr(
       FlatSymbolRefAttr::get(kernels.get(kernel).getSymNameAttr()));
@@ -386,6 +440,13 @@ void HostUpdates::placeWaits(Waits waits) {
   }
 }
 
+/// Buffers of the device in whose place the host has its own.
+void HostUpdates::eraseUnused() {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
+    if (isa<ViewOp, AllocOp>(op) && op.use_empty())
+      op.erase();
+}
+
 namespace {
 
 struct HostUpdatesPass : impl::HostUpdatesPassBase<HostUpdatesPass> {
@@ -396,12 +457,36 @@ struct HostUpdatesPass : impl::HostUpdatesPassBase<HostUpdatesPass> {
     if (!any)
       return markAllAnalysesPreserved();
     HostKernels kernels(getOperation());
-    for (ProgramOp program : getOperation().getOps<ProgramOp>())
-      numUpdates += HostUpdates(program, kernels).run();
+    llvm::SmallPtrSet<Operation *, 8> fetched;
+    for (ProgramOp program : getOperation().getOps<ProgramOp>()) {
+      HostUpdates updates(program, kernels);
+      numUpdates += updates.run();
+      // Evaluation reads them, and initial values are made on the device.
+      if (program.getSymName() != train::kInitProgram &&
+          program.getSymName() != train::kEvalProgram)
+        for (train::StateOp state : updates.getFetched())
+          fetched.insert(state);
+    }
     eraseUnused();
+    if (!fetched.empty())
+      say(fetched);
   }
 
 private:
+  void say(const llvm::SmallPtrSetImpl<Operation *> &fetched) {
+    int64_t bytes = 0;
+    for (Operation *state : fetched)
+      bytes += getByteSize(cast<train::StateOp>(state).getTensorType());
+    dist::addNote(
+        getOperation(),
+        llvm::formatv("--offload update: {0} tensor{1} of {2:F2} MiB that the "
+                      "host keeps come{3} to the device for what no "
+                      "elementwise code computes",
+                      fetched.size(), fetched.size() == 1 ? "" : "s",
+                      double(bytes) / (1 << 20), fetched.size() == 1 ? "s" : "")
+            .str());
+  }
+
   void eraseUnused() {
     llvm::DenseSet<StringRef> used;
     getOperation().walk([&](LaunchOp op) { used.insert(op.getKernel()); });

@@ -5,6 +5,7 @@
 // order, so that times are known, and before offsets, so that the bytes count.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Train/TrainDialect.h"
 #include "passes/Scheduling/OffloadTimes.h"
 #include "passes/Scheduling/OffloadUses.h"
 #include "passes/Scheduling/Passes.h"
@@ -74,8 +75,11 @@ double Offloader::run() {
     offload(root, spans);
   if (copies.empty())
     return 0;
-  const double waiting =
-      chooseOffloadTimes(getTarget(program).rates(), uses.getSeconds(), copies);
+  // It runs once, and is not to need more room than steps do.
+  const bool isInit = program.getSymName() == train::kInitProgram;
+  const double waiting = chooseOffloadTimes(
+      getTarget(program).rates(), uses.getSeconds(), copies,
+      isInit ? StoreRoom::Least : StoreRoom::Quick);
   placeStores();
   placeFetches();
   placeWaits();

@@ -79,11 +79,12 @@ namespace {
 class StoreWaits {
 public:
   StoreWaits(const MachineRates &rates, llvm::ArrayRef<double> seconds,
-             std::vector<OffloadCopy> &copies)
+             std::vector<OffloadCopy> &copies, StoreRoom room)
       : rates(rates), seconds(seconds) {
     for (const Group &group : groupByTime(copies, /*fetches=*/false))
       stores[group.time] = group.copies;
-    most = mostBytes(groupByTime(copies, /*fetches=*/false));
+    if (room == StoreRoom::Quick)
+      most = mostBytes(groupByTime(copies, /*fetches=*/false));
     for (OffloadCopy &copy : copies) {
       if (!copy.isFetch)
         continue;
@@ -142,9 +143,9 @@ private:
 
 double chooseOffloadTimes(const MachineRates &rates,
                           llvm::ArrayRef<double> seconds,
-                          std::vector<OffloadCopy> &copies) {
+                          std::vector<OffloadCopy> &copies, StoreRoom room) {
   placeFetches(rates, seconds, groupByTime(copies, /*fetches=*/true));
-  return StoreWaits(rates, seconds, copies).run();
+  return StoreWaits(rates, seconds, copies, room).run();
 }
 
 } // namespace zc

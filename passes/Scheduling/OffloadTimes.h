@@ -29,13 +29,20 @@ struct OffloadCopy {
 /// The time of a copy of that many bytes, by the cost model.
 double estimateCopySeconds(const MachineRates &rates, int64_t bytes);
 
+/// The device's memory that stores may take until they have ended.
+enum class StoreRoom {
+  Quick, // twice the most that begin at one time
+  Least, // nothing: each is waited for in front of the next instruction
+};
+
 /// Chooses the times of copies that run beside instructions which take
-/// `seconds`. Bytes on their way in one direction are at most twice the most
-/// that begin or are needed at one time. Returns for how many seconds the
-/// program waits for copies, those behind its last instruction included.
+/// `seconds`. Bytes of fetches on their way are at most twice the most that are
+/// needed at one time. Returns for how many seconds the program waits for
+/// copies, those behind its last instruction included.
 double chooseOffloadTimes(const MachineRates &rates,
                           llvm::ArrayRef<double> seconds,
-                          std::vector<OffloadCopy> &copies);
+                          std::vector<OffloadCopy> &copies,
+                          StoreRoom room = StoreRoom::Quick);
 
 } // namespace zc
 

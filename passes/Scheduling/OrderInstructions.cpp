@@ -27,6 +27,7 @@ namespace {
 class ProgramGraph {
 public:
   explicit ProgramGraph(func::FuncOp program) : program(program) {
+    findHostUpdates();
     addArguments();
     for (FusedOp op : program.getOps<FusedOp>())
       addOp(op);
@@ -41,15 +42,16 @@ public:
   SmallVector<FusedOp> getOrder() const {
     SmallVector<FusedOp> ordered;
     for (unsigned node : graph.order())
-      ordered.push_back(ops[node]);
+      if (ops[node])
+        ordered.push_back(ops[node]);
     return ordered;
   }
 
-  ArrayRef<FusedOp> getOps() const { return ops; }
-
 private:
+  void findHostUpdates();
   void addArguments();
   void addOp(FusedOp op);
+  unsigned addSend(Value root);
   void pinResults();
   void orderAmongRoles();
   void orderTurns();
@@ -59,8 +61,10 @@ private:
 
   func::FuncOp program;
   ScheduleGraph graph;
-  SmallVector<FusedOp> ops;
-  llvm::DenseMap<Value, unsigned> buffers; // by root
+  SmallVector<FusedOp> ops; // by node; null: what is sent to the host
+  llvm::DenseMap<Value, unsigned> buffers;  // by root
+  llvm::DenseMap<Value, unsigned> onHost;   // copies of roots there
+  llvm::SmallPtrSet<Operation *, 16> hosts; // ops that run there
   llvm::DenseMap<Operation *, unsigned> nodes;
 };
 
@@ -68,6 +72,27 @@ private:
 
 static int64_t roomOf(Value value) {
   return sched::alignUp(sched::getByteSize(cast<ShapedType>(value.getType())));
+}
+
+/// Ops that write over the old values of states that the host updates.
+void ProgramGraph::findHostUpdates() {
+  llvm::DenseSet<Attribute> states;
+  auto module = program->getParentOfType<ModuleOp>();
+  for (auto state : module.getOps<StateOp>())
+    if (state.getHostUpdate())
+      states.insert(FlatSymbolRefAttr::get(state.getSymNameAttr()));
+  if (states.empty())
+    return;
+  for (auto [index, operand] :
+       llvm::enumerate(getReturn(program).getOperands())) {
+    auto op = getTensorRoot(operand).getDefiningOp<FusedOp>();
+    if (op && states.contains(getResultState(program, index)) &&
+        !op.getLibrary() && isElementwise(op.getBody().front()) &&
+        llvm::any_of(op.getInputs(), [&](Value input) {
+          return states.contains(getArgumentState(getTensorRoot(input)));
+        }))
+      hosts.insert(op);
+  }
 }
 
 void ProgramGraph::addArguments() {
@@ -78,12 +103,29 @@ void ProgramGraph::addArguments() {
   }
 }
 
+/// A copy to the host, whose memory costs the device nothing: whatever else
+/// reads the value frees its room.
+unsigned ProgramGraph::addSend(Value root) {
+  auto [known, isNew] = onHost.try_emplace(root, 0);
+  if (isNew) {
+    known->second = graph.addBuffer(0, /*pinned=*/false);
+    graph.addNode(buffers.at(root), known->second);
+    ops.push_back(FusedOp());
+  }
+  return known->second;
+}
+
 void ProgramGraph::addOp(FusedOp op) {
   SmallVector<unsigned> reads, writes;
-  for (Value operand : op.getInputs())
-    reads.push_back(buffers.at(getTensorRoot(operand)));
+  const bool isHosts = hosts.contains(op);
+  for (Value operand : op.getInputs()) {
+    Value root = getTensorRoot(operand);
+    reads.push_back(isHosts && !isa<BlockArgument>(root) ? addSend(root)
+                                                         : buffers.at(root));
+  }
   for (Value result : op.getResults()) {
-    unsigned buffer = graph.addBuffer(roomOf(result), /*pinned=*/false);
+    unsigned buffer =
+        graph.addBuffer(isHosts ? 0 : roomOf(result), /*pinned=*/false);
     buffers[result] = buffer;
     writes.push_back(buffer);
   }
@@ -99,7 +141,7 @@ void ProgramGraph::pinResults() {
 void ProgramGraph::orderAmongRoles() {
   std::optional<unsigned> before;
   for (auto [node, op] : llvm::enumerate(ops))
-    if (isAmongRoles(op)) {
+    if (op && isAmongRoles(op)) {
       if (before)
         graph.addOrder(*before, node);
       before = node;
@@ -111,7 +153,7 @@ void ProgramGraph::orderAmongRoles() {
 // Gradients are on their way before the next block, behind which that hides.
 void ProgramGraph::orderTurns() {
   for (FusedOp turn : ops)
-    if (goesRound(turn))
+    if (turn && goesRound(turn))
       forEachTurnOrder(turn, [&](FusedOp before, FusedOp block) {
         if (nodes.at(before) < nodes.at(block))
           graph.addOrder(nodes.at(before), nodes.at(block));
@@ -125,6 +167,8 @@ void ProgramGraph::delayRecomputed() {
     updates.insert(getTensorRoot(operand).getDefiningOp());
   std::optional<unsigned> before;
   for (auto [node, op] : llvm::enumerate(ops)) {
+    if (!op)
+      continue;
     if (op.getRecomputed()) {
       if (before)
         graph.addOrder(*before, node);
@@ -161,10 +205,10 @@ void ProgramGraph::orderUpdates() {
 void ProgramGraph::orderLate() {
   SmallVector<unsigned> kept;
   for (FusedOp op : ops)
-    if (op->hasAttr(kKeptGradientsAttr))
+    if (op && op->hasAttr(kKeptGradientsAttr))
       kept.push_back(nodes.at(op));
   for (FusedOp op : ops)
-    if (op->hasAttr(kLateAttr))
+    if (op && op->hasAttr(kLateAttr))
       graph.tryOrder(kept, nodes.at(op));
 }
 
@@ -180,7 +224,7 @@ struct OrderInstructionsPass
       return signalPassFailure();
     ProgramGraph graph(program);
     SmallVector<FusedOp> order = graph.getOrder();
-    for (auto [before, after] : llvm::zip(graph.getOps(), order))
+    for (auto [before, after] : llvm::zip(program.getOps<FusedOp>(), order))
       numMoved += before != after;
     applyOrder(program, order);
   }

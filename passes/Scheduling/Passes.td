@@ -172,12 +172,15 @@ def HostUpdatesPass : Pass<"zc-host-updates", "::mlir::ModuleOp"> {
   let summary = "let the host update the states that lie in its memory";
   let description = [{
     Requires the programs of `--zc-convert-to-sched`. A launch of elementwise code
-    that writes over the old values of states with `host_update` runs on the
-    host, where they lie. All else that it reads goes there by async copies, as
-    soon as it is written; all else that it writes comes back. A cost model says how long
-    gradients are kept for their copies, as for `--zc-offload`, and behind which
-    instruction new weights come back: copies of one stream run one after another,
-    and gradients are not to wait for the host.
+    that writes over the old values of states with `host_update`, or fills them
+    with a constant, runs on the host, where they lie; so does one that sums up
+    what lies there, beside nothing but single numbers. A state that anything
+    else uses comes to the device for all of its uses. All else that it reads
+    goes there by async copies, as soon as it is written; all else that it
+    writes comes back. A cost model says how long gradients are kept for their
+    copies, as for `--zc-offload`, and behind which instruction new weights come
+    back: copies of one stream run one after another, and gradients are not to
+    wait for the host.
 
     ```mlir
     sched.launch @adam ins(%g, %m : ...) outs(%m1, %w1 : ...)

@@ -292,6 +292,28 @@ Value ProgramConverter::getReturned(unsigned result) {
   return buffers.at(getReturn(source).getOperand(result));
 }
 
+/// Makes a constant that several states get once more, in the place of one that
+/// lies in the second memory: of a copy the device would hold both. Returns
+/// whether it did.
+bool ProgramConverter::fillOffloaded(Value tensor, FlatSymbolRefAttr state,
+                                     Value place) {
+  auto op = getTensorRoot(tensor).getDefiningOp<FusedOp>();
+  if (!op || op.getLibrary() || !op.getInputs().empty() ||
+      op->getNumResults() != 1 || !isElementwise(op.getBody().front()) ||
+      bufferTypeOf(op.getResult(0)) != place.getType() ||
+      !SymbolTable::lookupNearestSymbolFrom<StateOp>(source, state)
+           .getOffloaded())
+    return false;
+  sched::LaunchOp::create(
+      builder, op.getLoc(),
+      FlatSymbolRefAttr::get(kernels.get(op, {}).getSymNameAttr()),
+      ValueRange(), place,
+      builder.getStringAttr("fill " + state.getValue().str()),
+      builder.getF64FloatAttr(getFlops(op)),
+      builder.getF64FloatAttr(operandAndResultBytes(op)), /*host=*/nullptr);
+  return true;
+}
+
 void ProgramConverter::copyNewValues() {
   if (!plan.getFinalCopies().empty() && !underWay.empty())
     waitFor(underWay.back());
@@ -301,8 +323,9 @@ void ProgramConverter::copyNewValues() {
     Value place = sched::ViewOp::create(builder, source.getLoc(),
                                         bufferTypeOf(tensor), states[state],
                                         /*memory_class=*/nullptr);
-    copyBuffer(builder, source.getLoc(), getReturned(index), place,
-               state.getValue());
+    if (!fillOffloaded(tensor, state, place))
+      copyBuffer(builder, source.getLoc(), getReturned(index), place,
+                 state.getValue());
   }
 }
 

@@ -35,6 +35,8 @@ private:
                           llvm::SmallVector<mlir::Value> outputs);
   mlir::Value makeResult(train::FusedOp op, mlir::OpResult result);
   mlir::Value placeResult(train::FusedOp op, mlir::OpResult result);
+  bool fillOffloaded(mlir::Value tensor, mlir::FlatSymbolRefAttr state,
+                     mlir::Value place);
   void copyNewValues();
   void convertOutputs();
   void eraseUnused();

@@ -119,6 +119,13 @@ bool isAmongRoles(FusedOp op) {
       [](StringAttr axis) { return axis.getValue() == dist::kRoleAxis; });
 }
 
+bool isElementwise(Block &code) {
+  return llvm::all_of(code, [](Operation &op) {
+    return isa<ElementwiseOpInterface, BroadcastOp, ReshapeOp, ConstantOp,
+               YieldOp>(op);
+  });
+}
+
 double getFlops(FusedOp op) {
   double flops = 0;
   for (Operation &inner : op.getBody().front())

@@ -56,6 +56,10 @@ void applyOrder(mlir::func::FuncOp program,
 /// something to do beside them may differ among roles.
 bool isAmongRoles(train::FusedOp op);
 
+/// Whether the code computes one element after another: it is quick on any
+/// processor.
+bool isElementwise(mlir::Block &code);
+
 /// Floating-point operations of all ops in the region.
 double getFlops(train::FusedOp op);
 

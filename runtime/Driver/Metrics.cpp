@@ -70,7 +70,7 @@ Result<std::vector<double>> readGradientCounts(Executor &executor,
       continue;
     const plan::TensorType &type = program.buffers(output.buffer()).type();
     if (type.dims_size() != 1 || type.dtype() != plan::F32 ||
-        type.dims(0) != int64_t(std::size(kGradientEdges)) + 1)
+        type.dims(0) != int64_t(std::size(kGradientEdges)) + 2)
       continue;
     std::vector<float> numbers(size_t(type.dims(0)));
     ZC_RETURN_IF_ERROR(executor.read(program, output.buffer(), numbers.data()));

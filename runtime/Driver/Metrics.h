@@ -27,9 +27,10 @@ struct ExpertTokens {
   double balance() const;
 };
 
-/// How many elements of a step's gradients are below each of the edges and,
-/// last, below infinity (zc compile --gradient-histogram); empty where nothing
-/// counts them. The edges are those of kGradientEdges.
+/// How many elements of a step's gradients are below each of the edges (those
+/// of kGradientEdges), below infinity and, last, infinite or no number (zc
+/// compile
+/// --gradient-histogram); empty where nothing counts them.
 Result<std::vector<double>> readGradientCounts(Executor &executor,
                                                const plan::Program &program);
 

@@ -223,6 +223,7 @@ Status EventLog::write(const StepRecord &record) {
   if (record.gradients) {
     scalars.push_back({"gradient_zeros", record.gradients->zeros});
     scalars.push_back({"gradient_below_fp16", record.gradients->lostInHalves});
+    scalars.push_back({"gradient_not_finite", record.gradients->notFinite});
     ZC_RETURN_IF_ERROR(
         writeSummary(record.step, printHistogram(*record.gradients)));
   }

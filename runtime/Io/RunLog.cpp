@@ -138,6 +138,7 @@ static std::string printGradients(const GradientHistogram &histogram) {
   std::string text =
       ", \"gradient_zeros\": " + toJson(histogram.zeros) +
       ", \"gradient_below_fp16\": " + toJson(histogram.lostInHalves) +
+      ", \"gradient_not_finite\": " + toJson(histogram.notFinite) +
       ", \"gradient_counts\": [";
   for (size_t i = 0; i < histogram.counts.size(); ++i)
     text += (i ? ", " : "") + toJson(histogram.counts[i]);

@@ -23,16 +23,20 @@ std::string exactDecimal(double value);
 struct GradientHistogram {
   std::vector<int> exponents;
   std::vector<double> counts; // one more than exponents
-  double zeros = 0;           // as a share of all
+  double zeros = 0;           // as a share of those
   double lostInHalves = 0;    // likewise: not 0, but below 2^-24
+  double notFinite = 0;       // elements of no class: infinite, or no number
 
-  /// Made of the numbers below 2^edges[i] and, last, below infinity.
+  /// Made of the numbers below 2^edges[i], below infinity and, last, of those
+  /// that are not.
   template <typename Edges>
   static GradientHistogram of(const std::vector<double> &below,
                               const Edges &edges) {
     GradientHistogram found;
-    const double all = below.back() > 0 ? below.back() : 1;
-    for (size_t i = 0; i < below.size(); ++i)
+    const size_t classes = below.size() - 1;
+    const double all = below[classes - 1] > 0 ? below[classes - 1] : 1;
+    found.notFinite = below.back();
+    for (size_t i = 0; i < classes; ++i)
       found.counts.push_back(below[i] - (i > 0 ? below[i - 1] : 0));
     for (size_t i = 0; i < std::size(edges); ++i) {
       found.exponents.push_back(edges[i]);

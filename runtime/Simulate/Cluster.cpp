@@ -58,6 +58,8 @@ public:
           host.number("latency_s", 0, kMostSeconds, 0);
       cluster.device.hostMemoryBytesPerSecond =
           host.number("memory_bytes_per_s", 0, kMostBytes, 0);
+      cluster.hostMemoryBytes =
+          uint64_t(host.number("memory_bytes", 0, kMostBytes, 0));
       for (auto &[ranks, share] : cluster.shares) {
         share.hostLatencySeconds = cluster.device.hostLatencySeconds;
         share.hostBytesPerSecond = cluster.device.hostBytesPerSecond;

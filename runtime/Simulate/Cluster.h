@@ -116,6 +116,7 @@ void mendCollectives(std::vector<MeasuredCollective> &rows);
 struct Cluster {
   std::string name;
   SimulatedDevice device;
+  uint64_t hostMemoryBytes = 0;  // of a node, an innermost block; 0: any
   std::vector<LinkLevel> levels; // innermost first; at least one
   std::vector<CollectiveWay> ways = {CollectiveWay::Ring};
   /// They take the place of the innermost level's latency and bandwidth.

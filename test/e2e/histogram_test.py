@@ -42,7 +42,9 @@ class Histogram(RecipesTest):
             self.assertGreater(lost.sum(), 0)
             self.assertEqual(line["gradient_below_fp16"], lost.sum() / 32)
             written = next(events.iterdir()).read_bytes()
-            for tag in (b"gradient_exponents", b"gradient_below_fp16"):
+            self.assertEqual(line["gradient_not_finite"], 0)
+            for tag in (b"gradient_exponents", b"gradient_below_fp16",
+                        b"gradient_not_finite"):
                 self.assertIn(tag, written)
 
     def test_padding(self):
@@ -75,6 +77,25 @@ class Histogram(RecipesTest):
             # Counts of rows; a rank's part of ZeRO's vector has 59,136 bytes,
             # and for each edge once more it would be 827,904.
             self.assertLess(peaks[1] - peaks[0], 20480, options)
+
+    def test_overflow(self):
+        """Gradients that overflow are in no class, and are counted. The input
+        that is 100 gives its four weights gradients of 500 to 3,200; those of
+        others stay below 50. Times 256 float16 has no number for the four."""
+        model, *_, data = self.linear()
+        data["x"][:, 0] = 100
+        np.savez(self.folder / "data.npz", **data)
+        log = self.folder / "log.jsonl"
+        for scale, lost in ((1, 0), (256, 4)):
+            artifact = self.folder / "a.zca"
+            self.zc("compile", model, "-o", artifact, "--loss", "mse",
+                    "--optimizer", "sgd", "--precision", "fp16", "--loss-scale",
+                    scale, "--gradient-histogram")
+            self.zc("run", artifact, "--data", self.folder / "data.npz",
+                    "--steps", 1, "--no-shuffle", "--log", log)
+            line, = read_log(log)
+            self.assertEqual(line["gradient_not_finite"], lost)
+            self.assertEqual(sum(line["gradient_counts"]), 32 - lost)
 
     def test_refused(self):
         model, *_ = self.linear()

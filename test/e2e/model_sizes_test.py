@@ -361,17 +361,20 @@ class Sizes(RequirementsTest):
         self.assertLess(steps["dp=2,tp=8", 32], steps["tp=16", 32])
 
     def test_machines(self):
-        """R-01 to R-05: GPUs of a node, their memory, bytes a second and node
-        over the network, as the lectures have them."""
-        for name, gpus, memory, network in (
-                ("summit", 6, 16e9, 25e9), ("piz-daint", 1, 16e9, 10.2e9),
-                ("a100-dgx", 8, 80e9, None), ("h100-dgx", 8, 80e9, None),
-                ("v100-dgx2", 16, 32e9, None)):
+        """R-01 to R-05: GPUs of a node, their memory, the host's, bytes a second
+        and node over the network, as the lectures have them."""
+        for name, gpus, memory, network, host in (
+                ("summit", 6, 16e9, 25e9, 512e9),
+                ("piz-daint", 1, 16e9, 10.2e9, 64e9),
+                ("a100-dgx", 8, 80e9, None, 2e12),
+                ("h100-dgx", 8, 80e9, None, 2e12),
+                ("v100-dgx2", 16, 32e9, None, 1.5e12)):
             with self.subTest(preset=name):
                 preset = json.loads((CLUSTERS / f"{name}.json").read_text())
                 node, outside, *_ = preset["levels"]
                 self.assertEqual(node["size"], gpus)
                 self.assertEqual(preset["device"]["memory_bytes"], memory)
+                self.assertEqual(preset["host"]["memory_bytes"], host)
                 if network:
                     self.assertEqual(outside["bytes_per_s"] *
                                      outside.get("links_per_block", 1), network)

@@ -64,6 +64,48 @@ class Limits(LimitsTest):
         self.assertRegex(limit, "of activations: role . holds those of the "
                                 "micro-batches under way")
 
+    def test_hosts_memory(self):
+        """K-03, K-04: what is offloaded lies with a host, whose memory the ranks
+        of a node share. Moments of 3.3 MB of parameters take 6.6 MB a rank."""
+        model = self.write_large(**dict(SIZES, batch=8))
+        cluster = json.loads(self.describe(memory=1e9).read_text())
+        cluster["device"]["target"] = "cuda"
+        path = self.folder / "cluster.json"
+        for room, size, fits in ((0, 4, True), (30e6, 4, True),
+                                 (20e6, 4, False), (20e6, 2, True)):
+            cluster["host"] = {"bytes_per_s": 1e11, "memory_bytes": room}
+            cluster["levels"][0]["size"] = size
+            path.write_text(json.dumps(cluster))
+            options = (model, *LOSS, "--cluster", path, "--mesh", "dp=4",
+                       "--offload", "optimizer")
+            plan = self.plan(*options)
+            host = plan["host_memory"]
+            self.assertEqual(plan["fits"], fits)
+            self.assertAlmostEqual(host["rank"] / 6.6e6, 1, delta=0.05)
+            self.assertEqual(host["node"], size * host["rank"])
+            self.assertEqual(host["ranks_of_node"], size)
+            self.assertEqual(host["node_has"], room)
+            text = self.zc("plan", *options)
+            self.assertRegex(text, rf"host memory .* {size} ranks of node")
+            self.assertEqual("DOES NOT FIT" in text, not fits)
+            limits = [each for each in plan["limits"]
+                      if each.startswith("host memory")]
+            self.assertEqual(len(limits), not fits)
+            for limit in limits:
+                self.assertIn("--zero 1, which divides", limit)
+        # ZeRO's ranks have a quarter each; a search minds the host, too.
+        cluster["levels"][0]["size"] = 4
+        path.write_text(json.dumps(cluster))
+        divided = self.plan(*options, "--zero", 1)
+        self.assertTrue(divided["fits"])
+        found = json.loads(self.zc("plan", *options, "--search",
+                                   "--json"))["search"]
+        tried = {each["zero"]: each for each in found["layouts"]
+                 if each["recompute"] == "none" and "fits" in each}
+        self.assertFalse(tried[0]["fits"])
+        self.assertTrue(tried[1]["fits"])
+        self.assertNotEqual(found["winner"]["zero"], 0)
+
     def test_one_layer(self):
         """ZeRO-3 gathers a unit whole: all layers as one are too large."""
         cluster = self.describe(memory=4e6)

@@ -1,4 +1,12 @@
 // RUN: zc-opt %s --zc-accumulate-in-place | FileCheck %s
+// RUN: zc-opt %s --zc-accumulate-in-place=on-host | FileCheck %s --check-prefix=HOST
+
+// Tests that products give the terms alone which the host adds up.
+// HOST-LABEL: func.func @sums
+// HOST-NOT: train.matmul_add
+// HOST-NOT: in_place
+// HOST: train.add
+// HOST: return
 
 // Tests that a product, also one of 16 bits, starts from the sum.
 // CHECK-LABEL: func.func @sums

@@ -277,6 +277,32 @@ func.func @init() -> (tensor<f32> {train.state = @step_number},
 
 // -----
 
+// Tests that states of the second memory are each filled with the constant that
+// they share, which others are copied.
+// CHECK-LABEL: sched.program @init
+// CHECK-DAG:   %[[FAR:.*]] = sched.state @far
+// CHECK-DAG:   %[[NEAR:.*]] = sched.state @near
+// CHECK:       sched.launch @kernel_0 outs(%[[FIRST:.*]] : memref<4xf32>)
+// CHECK:       %[[PLACE:.*]] = sched.view %[[FAR]]
+// CHECK-NEXT:  sched.launch @kernel_0 outs(%[[PLACE]] : memref<4xf32>)
+// CHECK-SAME:    label = "fill far"
+// CHECK:       %[[OTHER:.*]] = sched.view %[[NEAR]]
+// CHECK-NEXT:  sched.copy %[[FIRST]] to %[[OTHER]]
+train.state @first "optimizer" : tensor<4xf32> {offloaded}
+train.state @far "optimizer" : tensor<4xf32> {offloaded}
+train.state @near "optimizer" : tensor<4xf32>
+func.func @init() -> (tensor<4xf32> {train.state = @first},
+                      tensor<4xf32> {train.state = @far},
+                      tensor<4xf32> {train.state = @near}) {
+  %0 = train.fused() : () -> tensor<4xf32> {
+    %c = train.constant dense<0.0> : tensor<4xf32>
+    train.yield %c : tensor<4xf32>
+  }
+  return %0, %0, %0 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
 // Tests that a library works in place on an operand that nobody needs later, and on
 // a copy of one that is still read.
 // CHECK-LABEL: sched.program @sums

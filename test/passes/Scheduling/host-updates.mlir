@@ -121,3 +121,97 @@ sched.program @sums {
   sched.launch @sum ins(%m, %g : memref<1024xf32>, memref<1024x8xf32>) outs(%m1 : memref<1024xf32>)
 }
 }
+
+// -----
+
+// The host adds up what micro-batches leave, of gradients that go there, sums up
+// squares of the sums, whose one number comes back for what the device makes of
+// it, and fills them with zeros. A moment that waits for a choice is the host's
+// alone, and has no place on the device.
+
+module attributes {sched.target = #sched.target<device = "cuda">} {
+train.state @sum "accumulator" : tensor<1024xf32> {host_update, offloaded}
+train.state @m "optimizer" : tensor<1024xf32> {host_update, offloaded}
+sched.kernel @gradient {
+^bb0(%x: tensor<1024xbf16>):
+  %g = train.exp %x : (tensor<1024xbf16>) -> tensor<1024xbf16>
+  train.yield %g : tensor<1024xbf16>
+}
+sched.kernel @add attributes {shared = array<i64: 0, 0>} {
+^bb0(%sum: tensor<1024xf32>, %g: tensor<1024xbf16>):
+  %wide = train.convert %g : (tensor<1024xbf16>) -> tensor<1024xf32>
+  %s = train.add %sum, %wide : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
+  train.yield %s : tensor<1024xf32>
+}
+sched.kernel @squares {
+^bb0(%sum: tensor<1024xf32>):
+  %s = train.reduce "sum_square" %sum {dims = array<i64: 0>} : (tensor<1024xf32>) -> tensor<f32>
+  train.yield %s : tensor<f32>
+}
+sched.kernel @root {
+^bb0(%x: tensor<f32>):
+  %y = train.sqrt %x : (tensor<f32>) -> tensor<f32>
+  train.yield %y : tensor<f32>
+}
+sched.kernel @moment {
+^bb0(%m: tensor<1024xf32>, %sum: tensor<1024xf32>, %norm: tensor<f32>):
+  %n = train.broadcast %norm {dims = array<i64>} : (tensor<f32>) -> tensor<1024xf32>
+  %g = train.div %sum, %n : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
+  %s = train.add %m, %g : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
+  train.yield %s : tensor<1024xf32>
+}
+sched.kernel @choose attributes {shared = array<i64: 0, 0>} {
+^bb0(%m: tensor<1024xf32>, %new: tensor<1024xf32>):
+  %s = train.max %m, %new : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
+  train.yield %s : tensor<1024xf32>
+}
+sched.kernel @zeros {
+^bb0:
+  %z = train.constant dense<0.0> : tensor<1024xf32>
+  train.yield %z : tensor<1024xf32>
+}
+
+// CHECK-LABEL: sched.program @micro
+// CHECK: %[[SUM:.*]] = sched.state @sum
+// CHECK: sched.launch @gradient {{.*}} outs(%[[G:.*]] : memref<1024xbf16>)
+// CHECK: sched.copy %[[G]] to %[[SENT:[^ ]*]] {async, {{.*}}label = "to the host for
+// CHECK: sched.launch @add_host ins(%[[SUM]], %[[SENT]] :
+// CHECK-NOT: sched.copy
+sched.program @micro {
+  %sum = sched.state @sum : memref<1024xf32>
+  %x = sched.input "x" : memref<1024xbf16>
+  %g = sched.alloc "gradients" : memref<1024xbf16>
+  sched.launch @gradient ins(%x : memref<1024xbf16>) outs(%g : memref<1024xbf16>)
+  %s = sched.view %sum : memref<1024xf32> to memref<1024xf32>
+  sched.launch @add ins(%sum, %g : memref<1024xf32>, memref<1024xbf16>) outs(%s : memref<1024xf32>)
+}
+
+// CHECK-LABEL: sched.program @apply
+// CHECK-DAG: %[[SUM:.*]] = sched.state @sum
+// CHECK-DAG: %[[M:.*]] = sched.state @m
+// CHECK: sched.launch @squares_host ins(%[[SUM]] : memref<1024xf32>) outs(%[[PART:.*]] : memref<f32>)
+// CHECK: sched.copy %[[PART]] to %[[BACK:[^ ]*]] {async
+// CHECK: sched.wait %[[BACK]]
+// CHECK: sched.launch @root ins(%[[BACK]] : memref<f32>) outs(%[[NORM:.*]] : memref<f32>)
+// CHECK: sched.copy %[[NORM]] to %[[THERE:[^ ]*]] {async
+// CHECK: %[[NEW:.*]] = sched.alloc "offloaded"
+// CHECK: sched.launch @moment_host ins(%[[M]], %[[SUM]], %[[THERE]] : {{.*}}) outs(%[[NEW]] :
+// CHECK-NOT: sched.alloc
+// CHECK: sched.launch @choose_host ins(%[[M]], %[[NEW]] :
+// CHECK: sched.launch @zeros_host {{.*}}outs(%{{.*}} : memref<1024xf32>)
+// CHECK-NOT: sched.copy
+sched.program @apply {
+  %sum = sched.state @sum : memref<1024xf32>
+  %m = sched.state @m : memref<1024xf32>
+  %part = sched.alloc "activations" : memref<f32>
+  sched.launch @squares ins(%sum : memref<1024xf32>) outs(%part : memref<f32>)
+  %norm = sched.alloc "activations" : memref<f32>
+  sched.launch @root ins(%part : memref<f32>) outs(%norm : memref<f32>)
+  %new = sched.alloc "activations" : memref<1024xf32>
+  sched.launch @moment ins(%m, %sum, %norm : memref<1024xf32>, memref<1024xf32>, memref<f32>) outs(%new : memref<1024xf32>)
+  %m1 = sched.view %m : memref<1024xf32> to memref<1024xf32>
+  sched.launch @choose ins(%m, %new : memref<1024xf32>, memref<1024xf32>) outs(%m1 : memref<1024xf32>)
+  %zero = sched.view %sum : memref<1024xf32> to memref<1024xf32>
+  sched.launch @zeros outs(%zero : memref<1024xf32>)
+}
+}

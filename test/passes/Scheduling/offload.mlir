@@ -110,3 +110,38 @@ module attributes {dist.mesh = #dist.mesh<dp=2>} {
     sched.collective "all_gather" ["dp"] "parameters" %y to %new0 {async} : memref<512xf32> to memref<1024xf32>
   }
 }
+
+// -----
+
+// Initial values, which are made once, are not to take more room than a step: each
+// state goes before the next one is made, in the same place.
+
+train.state @m0 "optimizer" : tensor<1024xf32> {offloaded}
+train.state @m1 "optimizer" : tensor<1024xf32> {offloaded}
+train.state @m2 "optimizer" : tensor<1024xf32> {offloaded}
+sched.kernel @one {
+^bb0:
+  %z = train.constant dense<1.0> : tensor<1024xf32>
+  train.yield %z : tensor<1024xf32>
+}
+
+// CHECK-LABEL: sched.program @init
+// CHECK-SAME: transient_bytes = 4096
+// CHECK: sched.launch @one
+// CHECK-NEXT: sched.copy %{{.*}} to %[[M0:.*]] {async, {{.*}}label = "store m0"}
+// CHECK: sched.wait %[[M0]]
+// CHECK: sched.launch @one
+// CHECK-NEXT: sched.copy %{{.*}} to %[[M1:.*]] {async, {{.*}}label = "store m1"}
+// CHECK: sched.wait %[[M1]]
+// CHECK: sched.launch @one
+sched.program @init {
+  %m0 = sched.state @m0 : memref<1024xf32>
+  %new0 = sched.view %m0 : memref<1024xf32> to memref<1024xf32>
+  sched.launch @one outs(%new0 : memref<1024xf32>) {bytes = 4096.0 : f64}
+  %m1 = sched.state @m1 : memref<1024xf32>
+  %new1 = sched.view %m1 : memref<1024xf32> to memref<1024xf32>
+  sched.launch @one outs(%new1 : memref<1024xf32>) {bytes = 4096.0 : f64}
+  %m2 = sched.state @m2 : memref<1024xf32>
+  %new2 = sched.view %m2 : memref<1024xf32> to memref<1024xf32>
+  sched.launch @one outs(%new2 : memref<1024xf32>) {bytes = 4096.0 : f64}
+}

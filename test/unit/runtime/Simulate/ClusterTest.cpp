@@ -61,7 +61,7 @@ constexpr const char *kMeasured = R"({
   "shares": [{"ranks": 2, "device": {"name": "half", "memory_bytes": 4,
      "memory_bytes_per_s": 5e8, "flops_per_s": {"f32": 5e11}}}],
   "levels": [{"name": "a", "size": 4, "bytes_per_s": 8e9, "latency_s": 1e-6}],
-  "host": {"bytes_per_s": 3e9}})";
+  "host": {"bytes_per_s": 3e9, "memory_bytes": 16}})";
 
 std::string complainOfMeasured(const std::string &from, const std::string &to) {
   std::string text = kMeasured;
@@ -165,6 +165,7 @@ TEST(Cluster, RanksShareTheHost) {
   EXPECT_EQ(cluster->sharedBy(2).device.name, "half");
   EXPECT_EQ(cluster->sharedBy(4).device.memoryBytes, 4u);
   EXPECT_EQ(cluster->sharedBy(2).device.hostBytesPerSecond, 3e9);
+  EXPECT_EQ(cluster->sharedBy(2).hostMemoryBytes, 16u);
 }
 
 TEST(Cluster, WhatIsWrongWithMeasurementsIsNamed) {
