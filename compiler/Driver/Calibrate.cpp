@@ -1,9 +1,10 @@
 #include "compiler/Driver/Calibrate.h"
 
+#include "compiler/Driver/CalibrationJobs.h"
+#include "compiler/Driver/ChildOutput.h"
 #include "compiler/Driver/ClusterNames.h"
 #include "compiler/Driver/Diagnostics.h"
 #include "compiler/Driver/Process.h"
-#include "compiler/OnnxModel/CalibrationModels.h"
 #include "compiler/Plan/Calibration.h"
 #include "runtime/Base/File.h"
 #include "runtime/Plan/Artifact.h"
@@ -11,7 +12,6 @@
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <cstdlib>
@@ -24,108 +24,6 @@
 using namespace zc;
 
 namespace {
-
-/// A model with its samples.
-struct Model {
-  std::string name, onnx;
-  std::string input;
-  std::vector<int64_t> dims, labels; // of a batch
-  int64_t classes;
-};
-
-struct Job {
-  const Model *model;
-  std::vector<std::string> options;
-  int ranks;
-};
-
-Model makeLanguage(const std::string &name, const LanguageSizes &sizes) {
-  const std::vector<int64_t> dims = {sizes.batch, sizes.length};
-  return {name, makeLanguageModel(sizes), "tokens", dims,
-          dims, sizes.vocabulary};
-}
-
-Model makeDense(const std::string &name, int64_t batch,
-                const std::vector<int64_t> &widths, const char *activation) {
-  return {name,    makeDenseModel(batch, widths, activation),
-          "x",     {batch, widths.front()},
-          {batch}, widths.back()};
-}
-
-Model makeImage(const std::string &name, const ImageSizes &sizes) {
-  return {name,          makeImageModel(sizes),
-          "x",           {sizes.batch, 3, sizes.size, sizes.size},
-          {sizes.batch}, sizes.classes};
-}
-
-Model makePixels(const std::string &name, const ImageSizes &sizes) {
-  return {name,
-          makePixelModel(sizes),
-          "x",
-          {sizes.batch, 3, sizes.size, sizes.size},
-          {sizes.batch, sizes.size, sizes.size},
-          sizes.classes};
-}
-
-Model makePatches(const std::string &name, const PatchSizes &sizes) {
-  return {name,          makePatchModel(sizes),
-          "x",           {sizes.batch, 3, sizes.size, sizes.size},
-          {sizes.batch}, sizes.classes};
-}
-
-std::vector<Model> listModels(bool quick) {
-  constexpr auto kGated = LanguageSizes::GatedDecoder;
-  constexpr auto kEncoder = LanguageSizes::Encoder;
-  std::vector<Model> models;
-  models.push_back(makeLanguage("language", {8, 64, 128, 4, 2, 512}));
-  if (quick)
-    return models;
-  models.push_back(makeLanguage("wide", {4, 128, 256, 4, 2, 2048}));
-  models.push_back(makeLanguage("gated", {8, 48, 160, 5, 2, 1024, kGated}));
-  models.push_back(makeDense("relu", 64, {256, 1024, 512, 2048, 128}, "Relu"));
-  models.push_back(makeDense("tanh", 256, {512, 384, 1536, 96, 32}, "Tanh"));
-  models.push_back(makeImage("image", {8, 32, 16, 3, 10}));
-  models.push_back(makeImage("large-image", {4, 48, 32, 3, 100}));
-  models.push_back(makePixels("pixels", {8, 32, 16, 2, 4}));
-  models.push_back(makePatches("patches", {32, 36, 6, 64, 4, 2, 10}));
-  // Narrow layers do less for each byte, and for each call.
-  models.push_back(makeLanguage("short", {64, 14, 28, 2, 1, 64}));
-  models.push_back(makeLanguage("narrow", {24, 32, 64, 4, 1, 160, kGated}));
-  models.push_back(makeLanguage("encoder", {200, 11, 30, 3, 1, 16, kEncoder}));
-  models.push_back(makeLanguage("heads", {96, 20, 40, 8, 1, 24, kEncoder}));
-  models.push_back(makeLanguage("many", {256, 14, 32, 4, 1, 12, kEncoder}));
-  models.push_back(makeLanguage("tiny", {384, 8, 16, 4, 1, 10, kEncoder}));
-  models.push_back(makeDense("thin", 3000, {12, 24, 40, 20, 8}, "Sigmoid"));
-  models.push_back(makeDense("slim", 700, {48, 160, 72, 100, 30}, "Gelu"));
-  models.push_back(makeImage("few-channels", {24, 16, 4, 2, 5}));
-  models.push_back(makeImage("small-image", {12, 24, 10, 3, 8}));
-  models.push_back(makePixels("few-pixels", {24, 12, 6, 2, 5}));
-  models.push_back(makePixels("thin-pixels", {48, 20, 10, 1, 2}));
-  models.push_back(makePatches("few-patches", {160, 12, 4, 40, 2, 1, 6}));
-  models.push_back(makePatches("small-patches", {320, 20, 4, 18, 3, 1, 12}));
-  return models;
-}
-
-/// One rank has all cores; of two, each has half of them.
-std::vector<Job> listJobs(const std::vector<Model> &models, bool quick) {
-  std::vector<Job> jobs;
-  const bool hasRoom = std::thread::hardware_concurrency() >= 2;
-  for (const Model &model : models) {
-    const bool isLanguage = model.input == "tokens";
-    jobs.push_back({&model, {}, 1});
-    if (!hasRoom)
-      continue;
-    jobs.push_back({&model, {"--mesh", "dp=2"}, 2});
-    if (quick)
-      continue;
-    jobs.push_back({&model, {"--mesh", "dp=2", "--zero", "3"}, 2});
-    jobs.push_back({&model, {"--mesh", "pp=2", "--accumulate", "2"}, 2});
-    jobs.push_back({&model, {"--mesh", "tp=2"}, 2});
-    if (isLanguage)
-      jobs.push_back({&model, {"--accumulate", "2"}, 1});
-  }
-  return jobs;
-}
 
 /// A folder of its own, removed in the end.
 class Folder {
@@ -174,12 +72,12 @@ class Calibrator {
 public:
   Calibrator(const CalibrateOptions &options, Calibration &calibration)
       : options(options), calibration(calibration),
-        models(listModels(options.quick)),
-        jobs(listJobs(models, options.quick)) {}
+        models(listCalibrationModels(options.quick)),
+        jobs(listCalibrationJobs(models, options.quick)) {}
 
   Status run() {
     ZC_RETURN_IF_ERROR(folder.create());
-    for (const Model &model : models)
+    for (const CalibrationModel &model : models)
       ZC_RETURN_IF_ERROR(writeModel(model));
     for (size_t i = 0; i < jobs.size(); ++i) {
       tell("compiling", i);
@@ -206,7 +104,7 @@ private:
       llvm::errs() << "\r\33[K" << doing << " " << done + 1;
   }
 
-  Status writeModel(const Model &model) {
+  Status writeModel(const CalibrationModel &model) {
     ZC_RETURN_IF_ERROR(writeBytes(folder.at(model.name + ".onnx"), model.onnx));
     const std::string data = folder.at(model.name);
     if (auto error = llvm::sys::fs::create_directory(data))
@@ -225,25 +123,7 @@ private:
   Status execute(const std::string &program,
                  const std::vector<std::string> &arguments,
                  const std::string &output = "") const {
-    constexpr unsigned kMostSeconds = 300;
-    std::vector<llvm::StringRef> words = {program};
-    words.insert(words.end(), arguments.begin(), arguments.end());
-    const std::string messages = folder.at("messages");
-    // A redirection writes over a file, and leaves the end of a longer one.
-    for (const std::string &old : {output, messages})
-      if (!old.empty())
-        llvm::sys::fs::remove(old);
-    const std::optional<llvm::StringRef> redirects[] = {
-        llvm::StringRef(""),
-        output.empty() ? llvm::StringRef("") : llvm::StringRef(output),
-        llvm::StringRef(messages)};
-    std::string why;
-    if (llvm::sys::ExecuteAndWait(program, words, std::nullopt, redirects,
-                                  kMostSeconds, 0, &why) == 0)
-      return Status();
-    Result<std::string> said = readFile(messages, 1 << 20);
-    return makeError(StatusCode::Internal, "zc ", arguments.front(),
-                     " failed: ", why, said.ok() ? *said : "");
+    return runToFiles(program, arguments, output, folder.at("messages"));
   }
 
   std::string artifactOf(size_t job) const {
@@ -251,14 +131,10 @@ private:
   }
 
   Status compileJob(size_t index) const {
-    const Job &job = jobs[index];
-    std::vector<std::string> arguments = {
-        "compile", folder.at(job.model->name + ".onnx"),
-        "-o",      artifactOf(index),
-        "--init",  "normal:0.02",
-        "--loss",  "softmax-cross-entropy"};
-    arguments.insert(arguments.end(), job.options.begin(), job.options.end());
-    return execute(findCompiler(), arguments);
+    const CalibrationJob &job = jobs[index];
+    return execute(findCompiler(),
+                   job.compileArguments(folder.at(job.model->name + ".onnx"),
+                                        artifactOf(index)));
   }
 
   Status runJob(size_t index) {
@@ -277,21 +153,32 @@ private:
     return calibration.addRun(artifact.manifest(), text);
   }
 
+  /// Among 2, 4, 8, ... ranks, as long as each has a core of its own: of more
+  /// the times would say how they take turns.
   Status measureLinks() {
+    const int64_t most =
+        options.quick ? 2 : int64_t(std::thread::hardware_concurrency());
+    for (int64_t ranks = 2; ranks <= most; ranks *= 2)
+      ZC_RETURN_IF_ERROR(measureLinksOf(ranks));
+    return Status();
+  }
+
+  Status measureLinksOf(int64_t ranks) {
     const std::string output = folder.at("links.json");
-    ZC_RETURN_IF_ERROR(execute(findRunner(),
-                               {"links", "--local-ranks", "2", "--most",
-                                options.quick ? "1048576" : "67108864",
-                                "--seconds", options.quick ? "0.01" : "0.1"},
-                               output));
+    ZC_RETURN_IF_ERROR(
+        execute(findRunner(),
+                {"links", "--local-ranks", std::to_string(ranks), "--most",
+                 options.quick ? "1048576" : "67108864", "--seconds",
+                 options.quick ? "0.01" : "0.1"},
+                output));
     ZC_ASSIGN_OR_RETURN(const std::string text, readFile(output, 1 << 20));
     return calibration.addLinks(text);
   }
 
   const CalibrateOptions options;
   Calibration &calibration;
-  const std::vector<Model> models;
-  const std::vector<Job> jobs;
+  const std::vector<CalibrationModel> models;
+  const std::vector<CalibrationJob> jobs;
   Folder folder;
 };
 

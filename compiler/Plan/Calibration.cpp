@@ -243,14 +243,15 @@ Status Calibration::addLinks(const std::string &text) {
   if (json.is_discarded() || !json.contains("links"))
     return makeError(StatusCode::InvalidArgument,
                      "messages could not be measured");
-  linkedRanks = json["ranks"];
+  const int64_t ranks = json["ranks"];
+  linkedRanks = std::max(linkedRanks, ranks);
   for (const nlohmann::json &each : json["links"]) {
     const std::string name = each["kind"];
     const auto kind = findTimedCollective(name);
     if (!kind)
       return makeError(StatusCode::InvalidArgument,
                        "links of an unknown kind were measured: ", name);
-    links[{*kind, each["bytes"]}].push_back(each["seconds"]);
+    links[{*kind, ranks, each["bytes"]}].push_back(each["seconds"]);
   }
   return Status();
 }
@@ -264,9 +265,10 @@ double Calibration::undisturbed(const Rounds &rounds) {
 
 std::vector<MeasuredCollective> Calibration::listCollectives() const {
   std::vector<MeasuredCollective> rows;
-  for (const auto &[what, seconds] : links)
-    rows.push_back({what.first, linkedRanks, what.second,
-                    quantileOf(seconds, kUndisturbed)});
+  for (const auto &[what, seconds] : links) {
+    const auto &[kind, ranks, bytes] = what;
+    rows.push_back({kind, ranks, bytes, quantileOf(seconds, kUndisturbed)});
+  }
   mendCollectives(rows);
   return rows;
 }

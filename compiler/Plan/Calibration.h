@@ -34,8 +34,8 @@ public:
   /// Equal instructions in different places take the mean of theirs.
   Status addRun(const plan::Manifest &manifest, const std::string &trace);
 
-  /// The output of `zc-run links`. In several, the lower quartile of each
-  /// time counts.
+  /// The output of `zc-run links`, for each number of ranks that was timed. In
+  /// several of one number, the lower quartile of each time counts.
   Status addLinks(const std::string &json);
 
   /// The cluster's JSON. Fails where nothing was measured.
@@ -82,9 +82,11 @@ private:
   const Machine machine;
   std::map<int64_t, Share> shares; // by ranks
   std::vector<Run> runs;
-  // Seconds in each round, by kind and bytes.
-  std::map<std::pair<plan::CollectiveKind, double>, std::vector<double>> links;
-  int64_t linkedRanks = 1;
+  // Seconds in each round, by kind, ranks and bytes.
+  std::map<std::tuple<plan::CollectiveKind, int64_t, double>,
+           std::vector<double>>
+      links;
+  int64_t linkedRanks = 1; // the most
   double latencySeconds = 0, secondsPerByte = 0;
 };
 

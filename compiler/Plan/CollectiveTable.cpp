@@ -1,7 +1,6 @@
 #include "compiler/Plan/CollectiveTable.h"
 #include "compiler/Export/Inspect.h"
 #include "runtime/Plan/Collective/Schedule.h"
-#include "runtime/Simulate/CollectiveTimes.h"
 
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
@@ -139,12 +138,12 @@ std::vector<AutoChoice> findAutoChoices(const Cluster &cluster, int64_t ranks) {
   std::vector<int> devices(static_cast<size_t>(ranks));
   std::iota(devices.begin(), devices.end(), 0);
   const GroupPlace place = placeOf(cluster, devices);
-  auto wayOf = [&](int64_t bytes) {
-    return wayOnCluster(cluster, plan::ALL_REDUCE, place, double(bytes));
+  auto methodOf = [&](int64_t bytes) {
+    return methodOnCluster(cluster, plan::ALL_REDUCE, place, double(bytes));
   };
-  std::vector<AutoChoice> choices = {{ranks, 0, wayOf(kSmallest)}};
-  findChanges<CollectiveWay>(
-      wayOf, [&](int64_t bytes, CollectiveWay, CollectiveWay after) {
+  std::vector<AutoChoice> choices = {{ranks, 0, methodOf(kSmallest)}};
+  findChanges<CollectiveMethod>(
+      methodOf, [&](int64_t bytes, const auto &, const auto &after) {
         choices.push_back({ranks, bytes, after});
       });
   return choices;
@@ -210,7 +209,7 @@ std::string printCollectives(const Cluster &cluster) {
       os << (each.bytes > 0
                  ? ", from " + printSize(uint64_t(each.bytes)) + " on "
                  : ": ")
-         << nameOf(each.way);
+         << each.method.name();
     os << '\n';
   }
   return os.str();
@@ -245,10 +244,13 @@ std::string collectivesAsJson(const Cluster &cluster) {
                             {"from", nameOf(each.before)},
                             {"to", nameOf(each.after)}});
   for (int64_t ranks : kRanks)
-    for (const AutoChoice &each : findAutoChoices(cluster, ranks))
+    for (const AutoChoice &each : findAutoChoices(cluster, ranks)) {
       choices.push_back({{"ranks", ranks},
                          {"from_bytes", each.bytes},
-                         {"way", nameOf(each.way)}});
+                         {"way", nameOf(each.method.way)}});
+      if (!each.method.protocol.empty())
+        choices.back()["protocol"] = each.method.protocol;
+    }
   return Json{{"collectives",
                {{"cluster", cluster.name},
                 {"rows", rows},

@@ -7,7 +7,7 @@
 #ifndef ZC_COMPILER_PLAN_COLLECTIVETABLE_H
 #define ZC_COMPILER_PLAN_COLLECTIVETABLE_H
 
-#include "runtime/Simulate/Cluster.h"
+#include "runtime/Simulate/CollectiveTimes.h"
 
 #include <cstdint>
 #include <string>
@@ -37,12 +37,12 @@ struct Crossover {
 };
 std::vector<Crossover> findCrossovers(const Cluster &cluster, int64_t ranks);
 
-/// The algorithm as which an all-reduce of neighbouring ranks is simulated from
-/// a size on, where its plan says `auto`: the cluster's quickest. The first
-/// choice is from 0 bytes on.
+/// The algorithm and protocol as which an all-reduce of neighbouring ranks is
+/// simulated from a size on, where its plan says `auto`: the cluster's
+/// quickest. The first choice is from 0 bytes on.
 struct AutoChoice {
   int64_t ranks = 2, bytes = 0;
-  CollectiveWay way = CollectiveWay::Ring;
+  CollectiveMethod method;
 };
 std::vector<AutoChoice> findAutoChoices(const Cluster &cluster, int64_t ranks);
 

@@ -172,8 +172,8 @@ Status countWays(const plan::Manifest &manifest, const Cluster &cluster,
       continue;
     const TimedProgram &program = programs.find(uint32_t(role), uint32_t(i));
     for (const TimedInstruction &each : program.instructions)
-      if (each.way)
-        report.ways[programs.exposure(each.exposure)][nameOf(*each.way)] +=
+      if (each.method)
+        report.ways[programs.exposure(each.exposure)][each.method->name()] +=
             runs.programs[i];
   }
   return Status();

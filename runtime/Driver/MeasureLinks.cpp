@@ -1,4 +1,5 @@
 #include "runtime/Driver/MeasureLinks.h"
+#include "runtime/Plan/Collective/TimedKinds.h"
 
 #include <algorithm>
 #include <functional>
@@ -75,10 +76,6 @@ Result<double> timeMessage(World &world, uint64_t bytes, double seconds,
 
 Result<std::vector<LinkTime>> measureLinks(World &world, uint64_t most,
                                            double seconds) {
-  constexpr std::pair<const char *, plan::CollectiveKind> kKinds[] = {
-      {"all_reduce", plan::ALL_REDUCE},
-      {"all_gather", plan::ALL_GATHER},
-      {"reduce_scatter", plan::REDUCE_SCATTER}};
   std::vector<int> members;
   for (int rank = 0; rank < world.size(); ++rank)
     members.push_back(rank);
@@ -89,15 +86,14 @@ Result<std::vector<LinkTime>> measureLinks(World &world, uint64_t most,
     // A multiple of what each rank has.
     const uint64_t part = sizeof(float) * uint64_t(world.size());
     const uint64_t bytes = size / part * part;
-    for (auto [name, kind] : kKinds) {
+    for (auto [name, kind] : kTimedCollectives) {
       ZC_ASSIGN_OR_RETURN(
           double median,
-          timeCollective(world, *group, kind, bytes, seconds, memory));
+          kind == plan::SEND_RECEIVE
+              ? timeMessage(world, bytes, seconds, memory)
+              : timeCollective(world, *group, kind, bytes, seconds, memory));
       times.push_back({name, bytes, median});
     }
-    ZC_ASSIGN_OR_RETURN(double median,
-                        timeMessage(world, size, seconds, memory));
-    times.push_back({"message", size, median});
   }
   return times;
 }

@@ -11,7 +11,7 @@
 namespace zc {
 
 struct LinkTime {
-  std::string kind;   // "all_reduce", "all_gather", "reduce_scatter", "message"
+  std::string kind;   // of kTimedCollectives: "all_reduce", ..., "message"
   uint64_t bytes = 0; // the whole of what is gathered or reduced; of a message
   double seconds = 0;
 };

@@ -36,6 +36,14 @@ plan::DataType dtypeOf(const std::string &name) {
   return plan::DATA_TYPE_UNSPECIFIED;
 }
 
+/// "all_reduce, all_gather, reduce_scatter or message".
+std::string listTimedCollectives() {
+  std::string text;
+  for (auto [known, kind] : kTimedCollectives)
+    text += strCat(text.empty() ? "" : ", ", known);
+  return text.replace(text.rfind(','), 1, " or");
+}
+
 class ClusterReader {
 public:
   explicit ClusterReader(std::string where) : where(std::move(where)) {}
@@ -275,11 +283,40 @@ private:
     }
     if (cluster.ways.empty())
       fields.fail("algorithms", "expected at least one");
+    for (const Json &protocol : fields.list("protocols"))
+      ZC_RETURN_IF_ERROR(
+          readProtocol(protocol, fields.pathOf("protocols"), cluster));
     for (const Json &row : fields.list("measured"))
       ZC_RETURN_IF_ERROR(
           readMeasuredCollective(row, fields.pathOf("measured"),
                                  cluster.measuredCollectives.emplace_back()));
     mendCollectives(cluster.measuredCollectives);
+    return fields.finish();
+  }
+
+  static Status readProtocol(const Json &json, const std::string &path,
+                             Cluster &cluster) {
+    JsonFields fields(json, path);
+    CollectiveProtocol protocol;
+    protocol.name = fields.text("name");
+    const std::string algorithm = fields.text("algorithm");
+    const std::optional<CollectiveWay> way = findWay(algorithm);
+    protocol.way = way.value_or(CollectiveWay::Ring);
+    if (!way || std::count(cluster.ways.begin(), cluster.ways.end(), *way) == 0)
+      fields.fail("algorithm",
+                  "expected one of collectives.algorithms, found '" +
+                      algorithm + "'");
+    for (const CollectiveProtocol &other : cluster.protocols)
+      if (other.way == protocol.way && other.name == protocol.name)
+        fields.fail("name", strCat("'", protocol.name, "' of ", algorithm,
+                                   " is there twice"));
+    protocol.startSeconds = fields.number("start_s", 0, kMostSeconds, 0);
+    const size_t levels = cluster.levels.size();
+    protocol.latencySeconds =
+        fields.numbers("latency_s", 0, kMostSeconds, levels);
+    protocol.bandwidthShare =
+        fields.numbers("bandwidth_share", 1e-6, 1, levels);
+    cluster.protocols.push_back(std::move(protocol));
     return fields.finish();
   }
 
@@ -290,8 +327,7 @@ private:
     if (const auto kind = findTimedCollective(fields.text("kind")))
       row.kind = *kind;
     else
-      fields.fail("kind", "expected all_reduce, all_gather, reduce_scatter or "
-                          "message");
+      fields.fail("kind", "expected " + listTimedCollectives());
     row.ranks = fields.integer("ranks", 2, 1 << 20);
     row.bytes = fields.number("bytes", 1, kMostBytes);
     row.seconds = fields.number("seconds", 1e-12, kMostSeconds);

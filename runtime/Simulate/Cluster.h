@@ -4,6 +4,7 @@
 #define ZC_RUNTIME_SIMULATE_CLUSTER_H
 
 #include "runtime/Base/Status.h"
+#include "runtime/Plan/Collective/TimedKinds.h"
 #include "runtime/Plan/Manifest.pb.h"
 #include "runtime/Simulate/MeasuredTimes.h"
 #include "runtime/Simulate/ProductLaw.h"
@@ -91,13 +92,19 @@ std::vector<CollectiveWay> listWays();
 /// The way of that name, or nothing.
 std::optional<CollectiveWay> findWay(std::string_view name);
 
-/// Collectives that may be timed, by their names in files.
-inline constexpr std::pair<const char *, plan::CollectiveKind>
-    kTimedCollectives[] = {{"all_reduce", plan::ALL_REDUCE},
-                           {"all_gather", plan::ALL_GATHER},
-                           {"reduce_scatter", plan::REDUCE_SCATTER},
-                           {"message", plan::SEND_RECEIVE}};
-/// The kind of that name, or nothing.
+/// How the messages of a collective are written, as NCCL's Simple, LL and LL128
+/// are: the sooner the other side may read one, the smaller the share of a
+/// link's rate that its bytes reach. Each way has its own.
+struct CollectiveProtocol {
+  std::string name;
+  CollectiveWay way = CollectiveWay::Ring;
+  double startSeconds = 0;            // of a collective, beside its messages
+  std::vector<double> latencySeconds; // of a message, by level
+  std::vector<double> bandwidthShare; // of the levels' rates, by level
+};
+
+/// The timed kind of that name (runtime/Plan/Collective/TimedKinds.h), or
+/// nothing.
 std::optional<plan::CollectiveKind> findTimedCollective(std::string_view name);
 
 /// A collective that was timed among neighbours of the innermost level, or a
@@ -119,6 +126,9 @@ struct Cluster {
   uint64_t hostMemoryBytes = 0;  // of a node, an innermost block; 0: any
   std::vector<LinkLevel> levels; // innermost first; at least one
   std::vector<CollectiveWay> ways = {CollectiveWay::Ring};
+  /// The quickest of a way's counts. A way without any has the levels'
+  /// latencies and their whole rates.
+  std::vector<CollectiveProtocol> protocols;
   /// They take the place of the innermost level's latency and bandwidth.
   /// Ascending by kind, ranks, bytes, and in these by seconds.
   std::vector<MeasuredCollective> measuredCollectives;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 namespace zc {
 
@@ -21,8 +22,14 @@ double TransferCost::seconds(const Cluster &cluster) const {
   double longest = 0;
   for (size_t i = 0; i < bytes.size(); ++i)
     if (cluster.levels[i].bytesPerSecond > 0)
-      longest = std::max(longest, bytes[i] / cluster.levels[i].bytesPerSecond);
-  return latencySeconds + slowness * longest;
+      longest =
+          std::max(longest, takenBytes(i) / cluster.levels[i].bytesPerSecond);
+  return latencySeconds + longest;
+}
+
+std::string CollectiveMethod::name() const {
+  return protocol.empty() ? nameOf(way)
+                          : strCat(nameOf(way), " (", protocol, ")");
 }
 
 namespace {
@@ -50,6 +57,13 @@ struct Spread {
     latencies.reserve(cluster.levels.size());
     for (const LinkLevel &level : cluster.levels)
       latencies.push_back(level.latencySeconds);
+  }
+
+  /// With the latencies of a protocol.
+  Spread(const Cluster &cluster, const GroupPlace &place,
+         const CollectiveProtocol &protocol)
+      : Spread(cluster, place) {
+    latencies = protocol.latencySeconds;
   }
 
   TransferCost none() const {
@@ -131,13 +145,19 @@ TransferCost doubling(const Spread &spread, double bytes, double passes,
   return cost;
 }
 
+/// Trees only sum: gathers and scatters go around a ring instead.
+CollectiveWay usedWay(CollectiveWay way, plan::CollectiveKind kind) {
+  return way == CollectiveWay::Tree && kind != plan::ALL_REDUCE
+             ? CollectiveWay::Ring
+             : way;
+}
+
 TransferCost costOfWay(CollectiveWay way, plan::CollectiveKind kind,
                        const Spread &spread, double bytes) {
   const double passes = kind == plan::ALL_REDUCE ? 2 : 1;
   switch (way) {
   case CollectiveWay::Tree:
-    return kind == plan::ALL_REDUCE ? tree(spread, bytes)
-                                    : ring(spread, bytes, passes);
+    return tree(spread, bytes);
   case CollectiveWay::Doubling:
     return doubling(spread, bytes, 1, kind == plan::ALL_REDUCE);
   case CollectiveWay::Rabenseifner:
@@ -177,6 +197,65 @@ TransferCost fixedCost(const Spread &spread, plan::CollectiveKind kind,
   cost.latencySeconds = closed.steps * spread.worstLatency();
   cost.bytes[spread.levels.back().level] = double(closed.sentBytes);
   return cost;
+}
+
+/// A cost and the protocol that it has.
+struct Priced {
+  TransferCost cost;
+  std::string protocol;
+};
+
+/// The cost that `form` gives a group by a way's quickest protocol.
+template <typename Form>
+Priced takeQuickest(const Cluster &cluster, const GroupPlace &place,
+                    CollectiveWay way, Form form) {
+  std::optional<Priced> best;
+  for (const CollectiveProtocol &protocol : cluster.protocols) {
+    if (protocol.way != way)
+      continue;
+    TransferCost cost = form(Spread(cluster, place, protocol));
+    cost.latencySeconds += protocol.startSeconds;
+    for (double share : protocol.bandwidthShare)
+      cost.slowness.push_back(1 / share);
+    if (!best || cost.seconds(cluster) < best->cost.seconds(cluster))
+      best = Priced{std::move(cost), protocol.name};
+  }
+  return best ? *best : Priced{form(Spread(cluster, place)), ""};
+}
+
+/// In the cluster's quickest way.
+struct Chosen {
+  CollectiveMethod method;
+  TransferCost cost;
+};
+
+Chosen choose(const Cluster &cluster, plan::CollectiveKind kind,
+              const GroupPlace &place, double bytes) {
+  std::optional<Chosen> best;
+  for (CollectiveWay each : cluster.ways) {
+    const CollectiveWay way = usedWay(each, kind);
+    Priced priced =
+        takeQuickest(cluster, place, way, [&](const Spread &spread) {
+          return costOfWay(way, kind, spread, bytes);
+        });
+    if (!best || priced.cost.seconds(cluster) < best->cost.seconds(cluster))
+      best = Chosen{{way, std::move(priced.protocol)}, std::move(priced.cost)};
+  }
+  return *best; // a cluster has one way at least
+}
+
+/// The way of an algorithm that a plan fixes, if it is one of them.
+std::optional<CollectiveWay> wayOf(plan::CollectiveAlgorithm algorithm) {
+  switch (algorithm) {
+  case plan::RING:
+    return CollectiveWay::Ring;
+  case plan::RECURSIVE_DOUBLING:
+    return CollectiveWay::Doubling;
+  case plan::RABENSEIFNER:
+    return CollectiveWay::Rabenseifner;
+  default:
+    return std::nullopt;
+  }
 }
 
 /// Seconds of the collective by those of its kind that were timed, ascending in
@@ -222,8 +301,9 @@ void takeMeasured(const Cluster &cluster, plan::CollectiveKind kind,
   cost.latencySeconds = std::min(rows.front().seconds, seconds);
   const double rest = seconds - cost.latencySeconds;
   const double rate = cluster.levels[0].bytesPerSecond;
+  cost.slowness.assign(cost.bytes.size(), 1);
   if (rate > 0 && cost.bytes[0] > 0)
-    cost.slowness = rest * rate / cost.bytes[0];
+    cost.slowness[0] = rest * rate / cost.bytes[0];
   else // bytes take no time there
     cost.latencySeconds += rest;
 }
@@ -239,15 +319,27 @@ bool isTimed(const Cluster &cluster, plan::CollectiveAlgorithm algorithm,
          (algorithm == plan::AUTO || (algorithm == plan::RING && hasRingAlone));
 }
 
+/// One that the plan has fixed, by the quickest protocol of its way, if it is
+/// one of the cluster's.
+TransferCost costOfFixed(const Cluster &cluster, plan::CollectiveKind kind,
+                         plan::CollectiveAlgorithm algorithm,
+                         const GroupPlace &place, double bytes) {
+  auto form = [&](const Spread &spread) {
+    return fixedCost(spread, kind, algorithm, bytes);
+  };
+  const std::optional<CollectiveWay> way = wayOf(algorithm);
+  return way && hasWays(kind) ? takeQuickest(cluster, place, *way, form).cost
+                              : form(Spread(cluster, place));
+}
+
 TransferCost costOfForm(const Cluster &cluster, plan::CollectiveKind kind,
                         plan::CollectiveAlgorithm algorithm,
                         const GroupPlace &place, const Spread &spread,
                         double bytes) {
   if (algorithm != plan::AUTO)
-    return fixedCost(spread, kind, algorithm, bytes);
+    return costOfFixed(cluster, kind, algorithm, place, bytes);
   if (hasWays(kind))
-    return costOfWay(wayOnCluster(cluster, kind, place, bytes), kind, spread,
-                     bytes);
+    return choose(cluster, kind, place, bytes).cost;
   if (kind == plan::BROADCAST || kind == plan::REDUCE)
     return ring(spread, bytes * spread.ranks / (spread.ranks - 1), 1);
   return direct(spread, bytes, kind != plan::SEND_RECEIVE);
@@ -260,19 +352,10 @@ bool hasWays(plan::CollectiveKind kind) {
          kind == plan::REDUCE_SCATTER;
 }
 
-CollectiveWay wayOnCluster(const Cluster &cluster, plan::CollectiveKind kind,
-                           const GroupPlace &place, double bytes) {
-  const Spread spread(cluster, place);
-  CollectiveWay best = cluster.ways.front();
-  double least = 0;
-  for (CollectiveWay way : cluster.ways) {
-    const double seconds = costOfWay(way, kind, spread, bytes).seconds(cluster);
-    if (way == cluster.ways.front() || seconds < least) {
-      best = way;
-      least = seconds;
-    }
-  }
-  return best;
+CollectiveMethod methodOnCluster(const Cluster &cluster,
+                                 plan::CollectiveKind kind,
+                                 const GroupPlace &place, double bytes) {
+  return choose(cluster, kind, place, bytes).method;
 }
 
 TransferCost costOnCluster(const Cluster &cluster, plan::CollectiveKind kind,

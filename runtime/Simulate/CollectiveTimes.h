@@ -6,6 +6,7 @@
 #include "runtime/Plan/Mesh.h"
 #include "runtime/Simulate/Cluster.h"
 
+#include <string>
 #include <vector>
 
 namespace zc {
@@ -24,10 +25,14 @@ GroupPlace placeOf(const Cluster &cluster, const std::vector<int> &ranks);
 struct TransferCost {
   double latencySeconds = 0;
   std::vector<double> bytes; // by level
-  /// The bytes take the links this many times as long as their number and the
-  /// links' rates say.
-  double slowness = 1;
+  /// The bytes take a level's links this many times as long as their number and
+  /// the links' rate say, by level; empty: just as long.
+  std::vector<double> slowness = {};
 
+  /// Bytes that would take a level's links as long as these do.
+  double takenBytes(size_t level) const {
+    return bytes[level] * (slowness.empty() ? 1 : slowness[level]);
+  }
   /// Seconds with no other transfer beside it.
   double seconds(const Cluster &cluster) const;
 };
@@ -47,12 +52,14 @@ struct TransferCost {
 ///
 /// Over several levels the rings of a block's ranks share the bytes that leave
 /// the block, as NCCL's channels do. The quickest of the cluster's ways is
-/// taken, unless `algorithm` says which. Inside the innermost level a kind that
-/// was timed for as many ranks takes the measured time, and between two
-/// measured sizes a time in proportion. The time of the smallest size is
-/// latency. More ranks than were timed take at least what the most that were
-/// timed took. A fixed algorithm takes the measured time only if it is the ring
-/// and the cluster has no other.
+/// taken, unless `algorithm` says which, and of a way's protocols the quickest:
+/// a is its latency, b the level's rate times its share, and its start is
+/// added. All other kinds of collectives, and messages, have the levels' a and
+/// b. Inside the innermost level a kind that was timed for as many ranks takes
+/// the measured time, and between two measured sizes a time in proportion. The
+/// time of the smallest size is latency. More ranks than were timed take at
+/// least what the most that were timed took. A fixed algorithm takes the
+/// measured time only if it is the ring and the cluster has no other.
 TransferCost costOnCluster(const Cluster &cluster, plan::CollectiveKind kind,
                            plan::CollectiveAlgorithm algorithm,
                            const GroupPlace &place, double bytes);
@@ -60,9 +67,22 @@ TransferCost costOnCluster(const Cluster &cluster, plan::CollectiveKind kind,
 /// Whether a kind of collective may be computed in any of a cluster's ways.
 bool hasWays(plan::CollectiveKind kind);
 
-/// The way that costOnCluster() takes.
-CollectiveWay wayOnCluster(const Cluster &cluster, plan::CollectiveKind kind,
-                           const GroupPlace &place, double bytes);
+/// How a collective is computed: in which way, by which of its protocols.
+struct CollectiveMethod {
+  CollectiveWay way = CollectiveWay::Ring;
+  std::string protocol; // empty: the way has none
+
+  /// "ring", or "ring (ll128)".
+  std::string name() const;
+};
+inline bool operator==(const CollectiveMethod &a, const CollectiveMethod &b) {
+  return a.way == b.way && a.protocol == b.protocol;
+}
+
+/// The method that costOnCluster() takes for AUTO.
+CollectiveMethod methodOnCluster(const Cluster &cluster,
+                                 plan::CollectiveKind kind,
+                                 const GroupPlace &place, double bytes);
 
 /// A message from one rank to another. Inside the innermost level it takes what
 /// messages took, if they were timed.

@@ -35,6 +35,20 @@ double JsonFields::number(const char *key, double least, double most) {
   return least;
 }
 
+std::vector<double> JsonFields::numbers(const char *key, double least,
+                                        double most, size_t count) {
+  std::vector<double> found;
+  for (const Json &value : list(key))
+    if (value.is_number() && value.get<double>() >= least &&
+        value.get<double>() <= most)
+      found.push_back(value.get<double>());
+  if (found.size() != list(key).size() || found.size() != count)
+    fail(key, strCat("expected a list of ", count, " numbers from ", least,
+                     " to ", most, ", found ", any(key).dump()));
+  found.resize(count, least);
+  return found;
+}
+
 int64_t JsonFields::integer(const char *key, int64_t least, int64_t most) {
   const Json &value = any(key);
   if (value.is_null())

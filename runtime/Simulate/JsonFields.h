@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace zc {
 
@@ -42,6 +43,9 @@ public:
   std::string text(const char *key, const std::string &otherwise) {
     return has(key) ? text(key) : skip(key, otherwise);
   }
+  /// A list of so many numbers in [least, most], which must be there.
+  std::vector<double> numbers(const char *key, double least, double most,
+                              size_t count);
   /// Whatever it is; null where it is missing.
   const Json &any(const char *key);
   /// A list, empty where it is missing.

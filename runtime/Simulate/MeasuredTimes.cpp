@@ -1,4 +1,5 @@
 #include "runtime/Simulate/MeasuredTimes.h"
+#include "runtime/Simulate/FormLaw.h"
 
 #include <algorithm>
 #include <cmath>
@@ -54,14 +55,48 @@ double apart(const MeasuredInstruction &a, const MeasuredInstruction &b) {
   return a.kind == kKernelKind ? size + work + form / 4 : form + size / 8;
 }
 
-/// How many times as large as the other the first one is. Calls with forms are
-/// compared by their work. Others are by the geometric mean of work and bytes,
-/// which may not grow alike.
+/// How many times as large as the other the first one is: by the geometric mean
+/// of work and bytes, which may not grow alike.
 double larger(const MeasuredInstruction &a, const MeasuredInstruction &b) {
   const double bytes = (a.bytes + 1) / (b.bytes + 1);
   const double work = a.flops > 0 && b.flops > 0 ? a.flops / b.flops : bytes;
-  return a.kind != kKernelKind && haveForms(a, b) ? work
-                                                  : std::sqrt(bytes * work);
+  return std::sqrt(bytes * work);
+}
+
+/// Rows by how far they are from what is asked for.
+using Near = std::vector<std::pair<double, const MeasuredInstruction *>>;
+
+/// The mean of the nearest, in proportion to their sizes.
+double secondsByNearest(const MeasuredInstruction &asked, const Near &near) {
+  double sum = 0, weights = 0;
+  for (auto [distance, row] : near) {
+    const double weight = 1 / (distance + 1e-3);
+    sum += weight * std::log(row->seconds * larger(asked, *row));
+    weights += weight;
+  }
+  return std::exp(sum / weights);
+}
+
+/// By the law of their forms: seconds for each FLOP, or for each byte where not
+/// all have any.
+double secondsByForms(const MeasuredInstruction &asked, const Near &near) {
+  const bool hasWork =
+      asked.flops > 0 &&
+      std::all_of(near.begin(), near.end(),
+                  [](const auto &each) { return each.second->flops > 0; });
+  auto workOf = [&](const MeasuredInstruction &row) {
+    return hasWork ? row.flops : row.bytes + 1;
+  };
+  std::vector<FormPoint> points;
+  for (auto [distance, row] : near) {
+    FormPoint &point = points.emplace_back();
+    point.distance = distance;
+    point.value = std::log(row->seconds / workOf(*row));
+    for (size_t i = 0; i < asked.form.size(); ++i)
+      point.sizes.push_back(
+          std::log2(double(row->form[i]) / double(asked.form[i])));
+  }
+  return std::exp(valueOfForm(points)) * workOf(asked);
 }
 
 } // namespace
@@ -78,12 +113,11 @@ void MeasuredTimes::add(const MeasuredInstruction &row) {
 
 std::optional<double>
 MeasuredTimes::find(const MeasuredInstruction &asked) const {
-  constexpr size_t kNeighbours = 3;
   constexpr double kOthers = 16; // as far as one of sixteen times the size
   auto found = byKind.find(asked.kind);
   if (found == byKind.end())
     return std::nullopt;
-  std::vector<std::pair<double, const MeasuredInstruction *>> near;
+  Near near;
   auto look = [&](const Operators &alike, double penalty) {
     for (const MeasuredInstruction &row : alike.rows)
       near.push_back({penalty + apart(asked, row), &row});
@@ -96,16 +130,16 @@ MeasuredTimes::find(const MeasuredInstruction &asked) const {
     for (const auto &[name, alike] : found->second)
       look(alike, kOthers * (1 - likeness(alike.parts, parts)));
   }
-  const size_t count = std::min(kNeighbours, near.size());
+  const bool haveAll =
+      asked.kind != kKernelKind &&
+      std::all_of(near.begin(), near.end(), [&](const auto &each) {
+        return haveForms(asked, *each.second);
+      });
+  // A law needs more of them than a mean.
+  const size_t count = std::min<size_t>(haveAll ? 24 : 3, near.size());
   std::partial_sort(near.begin(), near.begin() + ptrdiff_t(count), near.end());
-  double sum = 0, weights = 0;
-  for (size_t i = 0; i < count; ++i) {
-    const auto [distance, row] = near[i];
-    const double weight = 1 / (distance + 1e-3);
-    sum += weight * std::log(row->seconds * larger(asked, *row));
-    weights += weight;
-  }
-  return std::exp(sum / weights);
+  near.resize(count);
+  return haveAll ? secondsByForms(asked, near) : secondsByNearest(asked, near);
 }
 
 } // namespace zc

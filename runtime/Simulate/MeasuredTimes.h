@@ -30,7 +30,8 @@ struct MeasuredInstruction {
 
 /// Kernels of equal operators do equal work for each byte, so that their time
 /// grows with their size. The time of calls of equal form grows with how many
-/// equal parts they have. Where no kernel of just these operators was timed,
+/// equal parts they have, and that of other forms follows a law of their sizes
+/// (FormLaw.h). Where no kernel of just these operators was timed,
 /// the kernels count that share most of them and are about as large.
 class MeasuredTimes {
 public:

@@ -90,7 +90,7 @@ private:
           messageCost(cluster, int(worker), int(server), share);
       for (size_t level = 0; level < cost.bytes.size(); ++level)
         if (cost.bytes[level] > 0) {
-          const double taken = cost.bytes[level] * cost.slowness;
+          const double taken = cost.takenBytes(level);
           bytes[linkOf(int64_t(worker), level, isPull)] += taken;
           bytes[linkOf(server, level, !isPull)] += taken;
         }

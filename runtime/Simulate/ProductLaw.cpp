@@ -60,11 +60,12 @@ ProductLaw::Parts ProductLaw::fit(const std::vector<Parts> &relative) {
 
 ProductLaw::ProductLaw(const std::vector<MeasuredMatmul> &rows) {
   constexpr size_t kFewest = 3 * kParts;
+  for (const MeasuredMatmul &row : rows)
+    most = std::max(most, row.flopsPerSecond);
   if (rows.size() < kFewest)
     return;
   std::vector<Parts> relative; // the share of its time that each part has
   for (const MeasuredMatmul &row : rows) {
-    most = std::max(most, row.flopsPerSecond);
     relative.push_back(partsOf(row));
     for (double &part : relative.back())
       part *= row.flopsPerSecond;
@@ -96,11 +97,8 @@ double apart(const MeasuredMatmul &a, const MeasuredMatmul &b) {
 } // namespace
 
 MeasuredProducts::MeasuredProducts(std::vector<MeasuredMatmul> rows) {
-  for (const MeasuredMatmul &row : rows) {
-    Type &type = byType[row.dtype];
-    type.rows.push_back(row);
-    type.most = std::max(type.most, row.flopsPerSecond);
-  }
+  for (const MeasuredMatmul &row : rows)
+    byType[row.dtype].rows.push_back(row);
   for (auto &[dtype, type] : byType)
     type.law = ProductLaw(type.rows);
 }
@@ -119,7 +117,7 @@ double MeasuredProducts::flopsPerSecond(const MeasuredMatmul &product) const {
   const auto found = byType.find(product.dtype);
   if (found == byType.end())
     return 0;
-  const auto &[rows, law, most] = found->second;
+  const auto &[rows, law] = found->second;
   std::vector<std::pair<double, double>> near; // distance, log of rate by law's
   near.reserve(rows.size());
   for (const MeasuredMatmul &row : rows)
@@ -136,7 +134,7 @@ double MeasuredProducts::flopsPerSecond(const MeasuredMatmul &product) const {
   double correction = std::exp(sum / weights);
   if (law.isKnown())
     correction = std::clamp(correction, 1 / kMostCorrection, kMostCorrection);
-  return std::min(most, correction * law.flopsPerSecond(product));
+  return std::min(law.quickest(), correction * law.flopsPerSecond(product));
 }
 
 } // namespace zc

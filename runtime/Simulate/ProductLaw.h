@@ -33,7 +33,9 @@ public:
   /// with no part below 0. Where they are few, it says 1 for all.
   explicit ProductLaw(const std::vector<MeasuredMatmul> &rows);
 
-  bool isKnown() const { return most > 0; }
+  bool isKnown() const { return seconds != Parts(); }
+  /// FLOP/s of the quickest row, of few ones, too; 0 where there is none.
+  double quickest() const { return most; }
 
   /// No more than the quickest of the rows.
   double flopsPerSecond(const MeasuredMatmul &product) const;
@@ -46,7 +48,7 @@ private:
   static Parts fit(const std::vector<Parts> &relative);
 
   Parts seconds{};
-  double most = 0; // FLOP/s of the quickest row; 0: no law
+  double most = 0;
 };
 
 /// Measured products of all types, with a law for each type.
@@ -68,7 +70,6 @@ private:
   struct Type {
     std::vector<MeasuredMatmul> rows;
     ProductLaw law;
-    double most = 0; // FLOP/s
   };
   std::map<plan::DataType, Type> byType;
 };

@@ -235,7 +235,7 @@ private:
       for (uint32_t role : roles)
         for (bool isIn : {false, true})
           if (!transfer.isMessage || isIn == (role != transfer.sender.role)) {
-            const double taken = bytes * transfer.cost.slowness;
+            const double taken = transfer.cost.takenBytes(level);
             uses.push_back({linkOf(role, level, isIn), taken});
             if (isIn)
               continue;

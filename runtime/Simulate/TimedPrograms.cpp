@@ -103,8 +103,8 @@ void TimedPrograms::timeCollective(const plan::Manifest &manifest,
                              place->second, bytesOf(program, call));
   if (call.algorithm() == plan::AUTO && hasWays(call.kind()) &&
       place->second.members.back() > 1)
-    timed.way = wayOnCluster(cluster, call.kind(), place->second,
-                             bytesOf(program, call));
+    timed.method = methodOnCluster(cluster, call.kind(), place->second,
+                                   bytesOf(program, call));
   if (manifest.roles_size() < 2 ||
       std::count(call.axes().begin(), call.axes().end(), axes::kRole) == 0)
     return;

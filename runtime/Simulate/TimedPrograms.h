@@ -22,7 +22,7 @@ struct TimedInstruction {
   bool isCollective = false;
   TransferCost cost; // of a collective
   // How it is computed, where the plan leaves that open.
-  std::optional<CollectiveWay> way;
+  std::optional<CollectiveMethod> method;
   int meeting = -1;  // of several roles: which one; -1: of one role
   int exposure = -1; // index of the name that waiting for it has
   double flops = 0;

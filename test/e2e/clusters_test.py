@@ -26,8 +26,11 @@ FULL = {
     "name": "full", "device": DEVICE,
     "shares": [{"ranks": 2, "device": DEVICE}],
     "levels": [{"name": "l", "size": 64, "bytes_per_s": 1, "latency_s": 1}],
-    "host": {"bytes_per_s": 1}, "collectives": {"measured": [
-        {"kind": "message", "ranks": 2, "bytes": 1, "seconds": 1}]}}
+    "host": {"bytes_per_s": 1}, "collectives": {
+        "protocols": [{"name": "ll", "algorithm": "ring", "latency_s": [1],
+                       "bandwidth_share": [1]}],
+        "measured": [
+            {"kind": "message", "ranks": 2, "bytes": 1, "seconds": 1}]}}
 
 
 def documented():

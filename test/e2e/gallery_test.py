@@ -15,6 +15,7 @@ from zctest import BIN, Fixture, ZcTest, read_log
 BENCH = pathlib.Path(__file__).resolve().parents[2] / "tools" / "bench"
 sys.path.insert(0, str(BENCH))
 import gallery  # noqa: E402
+import plan_pictures  # noqa: E402
 
 
 class Gallery(ZcTest):
@@ -133,6 +134,39 @@ class Gallery(ZcTest):
                                    atol=0.06)  # one decimal is drawn
         red = [bar.get("fill") == gallery.CUTS[3] for bar in bars]
         self.assertEqual(red, [True] * 5 + [False] * 8)
+
+    def test_plans(self):
+        """A pipeline's step over time, and the layouts of a search."""
+        zc = gallery.Zc(BIN / "zc", self.folder)
+        step, search = plan_pictures.plan(zc, 4, dict(gallery.SIZES, batch=8))
+        boxes = self.boxes(ElementTree.fromstring(step.picture))
+        fills = [each.get("fill") for each in boxes]
+        for color in plan_pictures.CALLS.values():
+            self.assertIn(color, fills)
+        # 8 micro-batches of 4 roles, forward and backward.
+        for name in ("forward", "backward"):
+            self.assertEqual(fills.count(plan_pictures.CALLS[name]), 32, name)
+        rows = {each.get("y") for each in boxes
+                if each.get("fill") == plan_pictures.CALLS["forward"]}
+        self.assertEqual(len(rows), 4)
+        self.assertRegex(step.caption, r"bubble, [1-9]\d?% of the time")
+        points = [each for each in
+                  ElementTree.fromstring(search.picture).iter()
+                  if each.tag.endswith("circle")]
+        tried = int(search.caption.split()[0])
+        front = sum(each.get("r") == "4" for each in points)
+        self.assertGreater(front, 0)
+        self.assertEqual(len(points), tried + front)
+        picture = ElementTree.fromstring(plan_pictures.stack([step, search]))
+        self.assertEqual(len(self.boxes(picture)), 1 + len(boxes))
+
+    def test_the_guide_has_the_picture(self):
+        guide = BENCH.parent / "guide"
+        self.assertIn("](plan.svg)", (guide / "plan.md").read_text())
+        said = "".join(ElementTree.parse(guide / "plan.svg").getroot()
+                       .itertext())
+        for title in ("A step of a pipeline", "A search", "role 3"):
+            self.assertIn(title, said)
 
 
 if __name__ == "__main__":

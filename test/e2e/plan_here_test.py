@@ -19,8 +19,10 @@ class Here(ZcTest):
         gpt = Fixture("gpt")
         options = gpt.compile_options("adamw")
         # Before there is one, it says how to make it.
-        self.fails(1, ["zc plan --calibrate", "zc/here.json"], "plan",
-                   gpt.model, "--cluster", "here", *options, env=self.caches)
+        for command in ("plan", "compile"):
+            self.fails(1, ["zc plan --calibrate", "zc/here.json"], command,
+                       gpt.model, "--cluster", "here", *options,
+                       env=self.caches)
         said = self.zc("plan", "--calibrate", "--quick", env=self.caches)
         self.assertRegex(said, r"1 rank +measured +[0-9.]+ ms a step")
         path = self.folder / "zc" / "here.json"
@@ -45,6 +47,27 @@ class Here(ZcTest):
             self.assertLess(plan["step_s"], 10)
         self.assertEqual([entry.name for entry in path.parent.iterdir()],
                          ["here.json"])
+        self.check_compiled(gpt, options, path)
+
+    def check_compiled(self, gpt, options, path):
+        """zc compile --cluster here decides by the rates of the file."""
+        artifact = self.folder / "a.zca"
+        def machine(cluster):
+            self.zc("compile", gpt.model, *options, "--cluster", cluster, "-o",
+                    artifact, env=self.caches)
+            return json.loads(self.zc("inspect", artifact, "--json"))[
+                "options"]["cluster"]
+        here = json.loads(path.read_text())
+        here["device"]["memory_bytes_per_s"] *= 2
+        twice = self.folder / "twice.json"
+        twice.write_text(json.dumps(here))
+        self.assertNotEqual(machine(twice), machine(path))
+        found = machine("here")
+        self.assertEqual(found, machine(path))
+        self.assertIn('machine<name = "here"', found)
+        log = self.folder / "log.jsonl"
+        self.zc("run", artifact, "--data", gpt.data, "--steps", 2, "--log", log)
+        self.assertEqual(len(log.read_text().splitlines()), 2)
 
     def test_ranks_have_their_share(self):
         if os.cpu_count() < 2:

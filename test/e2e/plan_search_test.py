@@ -2,10 +2,13 @@
 """zc plan --search, --table, --max-model, --collectives: plans of many layouts,
 and what goes by formula."""
 import json
+import random
 import unittest
 
 from plan_test import LOSS, PlanTest
-from zctest import Fixture, ZcTest, run
+from zctest import BIN, Fixture, ZcTest, run
+
+import search_all  # of tools/bench, as plan_test has put into the path
 
 CLUSTER = {
     "name": "small", "device": {
@@ -47,6 +50,21 @@ class Search(PlanTest):
             self.assertGreater(a["memory"], b["memory"])
         self.assertIn("the second is", found["reason"])
 
+    def test_what_all_layouts_have(self):
+        """Layouts that are listed apart from the search: a part of them here, all
+        of them by tools/bench/search_all.py."""
+        listed = list(search_all.layouts(8, 4))
+        found = self.search("--ranks", "8")
+        # The search has none that is not among them.
+        keys = {search_all.key(options) for options in listed}
+        for each in found["layouts"]:
+            self.assertIn(search_all.key(each["options"].split()), keys)
+        planner = search_all.Planner(BIN / "zc", *self.model)
+        best, count = planner.best(random.Random(1).sample(listed, 150))
+        self.assertGreater(count, 20)
+        self.assertLess(found["winner"]["step_s"], search_all.NEAR * best[0],
+                        best[1])
+
     def test_what_is_given_stays(self):
         found = self.search("--mesh", "pp=2,dp=2", "--zero", "1",
                             "--schedule", "1f1b")
@@ -62,7 +80,7 @@ class Search(PlanTest):
         self.assertGreaterEqual(found["exact"], 8)
         everything = self.search("--ranks", "8")
         self.assertLess(found["winner"]["step_s"],
-                        1.25 * everything["winner"]["step_s"])
+                        search_all.NEAR * everything["winner"]["step_s"])
 
     def test_nothing_fits(self):
         tiny = dict(CLUSTER, device=dict(CLUSTER["device"], memory_bytes=1e5))
@@ -252,7 +270,36 @@ class Formulas(ZcTest):
                 abs(each[1][1] - unit * log / (log - 2 * (ranks - 1) / ranks)),
                 5)
         text = self.zc("plan", "--collectives", "--cluster", "h100-dgx")
-        self.assertRegex(text, "32 ranks: tree, from .* on ring")
+        self.assertRegex(text, r"32 ranks: tree \(ll\), from .* on tree "
+                               r"\(ll128\), from .* on ring \(simple\)")
+
+    def test_protocols(self):
+        """Two of a ring take 2 (N-1) a and 2 (N-1)/N n/b each, and a start."""
+        path = self.folder / "flat.json"
+        rows = [{"name": "simple", "algorithm": "ring", "start_s": 3e-5,
+                 "latency_s": [2e-5], "bandwidth_share": [1]},
+                {"name": "ll", "algorithm": "ring", "start_s": 1e-5,
+                 "latency_s": [5e-6], "bandwidth_share": [0.25]}]
+        path.write_text(json.dumps({
+            "name": "flat", "device": CLUSTER["device"],
+            "collectives": {"algorithms": ["ring"], "protocols": rows},
+            "levels": [{"name": "wire", "size": 64, "bytes_per_s": 1e9,
+                        "latency_s": 1e-3}]}))
+        found = self.json("--collectives", "--cluster", path)["collectives"]
+        for n in (2, 8, 64):
+            small, large = (row for row in found["auto"] if row["ranks"] == n)
+            self.assertEqual((small["protocol"], large["protocol"]),
+                             ("ll", "simple"))
+            # Three quarters of its rate are what LL loses.
+            change = (2e-5 + 2 * (n - 1) * 1.5e-5) / (
+                2 * (n - 1) / n / 1e9 * 3)
+            self.assertLess(abs(large["from_bytes"] - change), 5)
+        gpt = Fixture("gpt")
+        sums = self.json(gpt.model, *gpt.compile_options("sgd"), "--mesh",
+                         "dp=4", "--batch", 4, "--cluster",
+                         path)["plan"]["traffic"]["by_axis"]["dp"]
+        self.assertLessEqual(set(sums["ways"]), {"ring (ll)", "ring (simple)"})
+        self.assertEqual(sum(sums["ways"].values()), sums["count"])
 
     def test_auto_is_simulated(self):
         """Gradients' sums take what the quickest way takes."""

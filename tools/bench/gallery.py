@@ -3,12 +3,13 @@
 models: one page without other files.
 
   gallery.py FILE.html [--zc BUILD/bin/zc] [--only schedules ...]
+  gallery.py FILE.svg --only plan
 
 Nothing is drawn by hand: schedules, shares of tensors, memory and gradients are
-read from artifacts (zc inspect --json) and from short runs.
+read from artifacts (zc inspect --json), from plans and from short runs. An SVG
+file has the pictures below one another, as tools/guide/plan.svg has.
 """
 import argparse
-import dataclasses
 import html
 import json
 import math
@@ -18,6 +19,8 @@ import subprocess
 import sys
 import tempfile
 
+from pictures import LEFT, ROW, Figure, box, label, svg
+from plan_pictures import plan, stack
 from plot import plot
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -27,29 +30,13 @@ SIZES = dict(width=32, heads=2, length=16, batch=16, vocabulary=64)
 COLORS = {"F": "#4c72b0", "B": "#55a868", "W": "#c9a227"}
 SECOND = {"F": "#a8bcdb", "B": "#a9d3b3", "W": "#e5d294"}  # of a second stage
 CUTS = ("#4c72b0", "#dd8452", "#55a868", "#c44e52")
-ROW, UNIT, LEFT = 22, 13, 60  # pixels of a role, of a column, of a label
+UNIT = 13  # pixels of a column
 
 STYLE = """
 body { font-family: sans-serif; max-width: 60em; margin: 2em auto; color: #222 }
 figure { margin: 2em 0 } figcaption { font-size: 90%; color: #555 }
 code { background: #f3f3f3 } svg { max-width: 100%; height: auto }
 """
-
-
-@dataclasses.dataclass
-class Figure:
-    """A picture, what it shows, and the command that it comes from."""
-    title: str
-    picture: str
-    caption: str
-    command: str = ""
-
-    def print(self):
-        command = (f"<br><code>{html.escape(self.command)}</code>"
-                   if self.command else "")
-        return (f"<figure><h2>{html.escape(self.title)}</h2>{self.picture}"
-                f"<figcaption>{html.escape(self.caption)}{command}"
-                "</figcaption></figure>\n")
 
 
 class Zc:
@@ -66,10 +53,11 @@ class Zc:
             sys.exit(f"zc {' '.join(command)}\n{done.stderr}")
         return done.stdout
 
-    def gpt(self, layers):
-        model = self.folder / f"gpt-{layers}.onnx"
+    def gpt(self, layers, sizes=None):
+        sizes = sizes or SIZES
+        model = self.folder / f"gpt-{layers}-{sizes['width']}.onnx"
         if not model.exists():
-            flags = [str(each) for name, value in SIZES.items()
+            flags = [str(each) for name, value in sizes.items()
                      for each in ("--" + name, value)]
             subprocess.run([sys.executable, HERE / "large_gpt.py", model,
                             "--layers", str(layers), *flags], check=True,
@@ -98,27 +86,14 @@ class Zc:
         return artifact, "zc compile " + " ".join(
             map(str, (model.name, *LOSS, *options)))
 
+    def plan(self, model, *options):
+        """The plan's figures, and the command."""
+        command = ("plan", model, *LOSS, *options)
+        return (json.loads(self.run(*command, "--json")),
+                "zc plan " + " ".join(map(str, (model.name, *command[2:]))))
+
     def inspect(self, artifact, *sections):
         return json.loads(self.run("inspect", artifact, "--json", *sections))
-
-
-def svg(width, height, parts):
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" font-size="11" '
-            f'font-family="sans-serif" width="{width:.0f}" '
-            f'height="{height:.0f}">' + "".join(parts) + "</svg>")
-
-
-def box(x, y, width, height, color, text=""):
-    words = (f'<text x="{x + width / 2:.1f}" y="{y + height / 2 + 4:.1f}" '
-             f'text-anchor="middle" fill="#fff">{html.escape(text)}</text>')
-    return (f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" '
-            f'height="{height:.1f}" fill="{color}" stroke="#fff"/>'
-            + (words if text else ""))
-
-
-def label(x, y, text, anchor="start"):
-    return (f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">'
-            f'{html.escape(str(text))}</text>')
 
 
 def works_of(line):
@@ -306,7 +281,7 @@ def histogram(zc):
 
 
 SECTIONS = {"schedules": schedules, "strategies": strategies, "memory": memory,
-            "precision": precision, "histogram": histogram}
+            "precision": precision, "histogram": histogram, "plan": plan}
 
 
 def main():
@@ -320,6 +295,9 @@ def main():
         zc = Zc(options.zc, pathlib.Path(folder))
         figures = [figure for name in options.only
                    for figure in SECTIONS[name](zc)]
+    if options.output.suffix == ".svg":
+        options.output.write_text(stack(figures), encoding="utf-8")
+        return
     options.output.write_text(
         '<!DOCTYPE html><html lang="en"><meta charset="utf-8">'
         f"<title>zc: a gallery</title><style>{STYLE}</style>"

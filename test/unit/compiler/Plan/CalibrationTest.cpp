@@ -78,9 +78,10 @@ std::string makeTrace(int steps,
   return Json{{"traceEvents", events}}.dump();
 }
 
-/// 5 us a message and 1 GB/s: a sum of two ranks has two messages of a half. A
-/// message alone is three times as quick.
-std::string makeLinks(double slower = 1) {
+/// 5 us a message and 1 GB/s: a sum of N ranks has 2 (N-1) messages of an Nth.
+/// A message alone is three times as quick.
+std::string makeLinks(double slower = 1, int ranks = 2) {
+  const double messages = 2. * (ranks - 1);
   Json links = Json::array();
   for (double bytes : {1e3, 1e5, 1e7})
     for (const char *kind : {"all_reduce", "message"}) {
@@ -88,10 +89,10 @@ std::string makeLinks(double slower = 1) {
       links.push_back(
           {{"kind", kind},
            {"bytes", uint64_t(bytes)},
-           {"seconds", slower * (isSum ? 10e-6 + bytes / 1e9
+           {"seconds", slower * (isSum ? messages * (5e-6 + bytes / ranks / 1e9)
                                        : (5e-6 + bytes / 1e9) / 3)}});
     }
-  return Json{{"ranks", 2}, {"links", links}}.dump();
+  return Json{{"ranks", ranks}, {"links", links}}.dump();
 }
 
 Cluster calibrate() {
@@ -128,6 +129,28 @@ TEST(Calibration, LinksAreFitted) {
   EXPECT_EQ(here.size(), 4);
   // Messages take what they took.
   EXPECT_NEAR(messageCost(here, 0, 1, 1e7).seconds(here), 1e7 / 3e9, 1e-5);
+}
+
+/// Each number of ranks has rows; more than the most follow the fitted level.
+TEST(Calibration, MoreRanksAreTimedByThemselves) {
+  Calibration calibration({"test", 4, 1 << 30, {"a test"}});
+  ASSERT_TRUE(calibration.addRun(makeManifest(1), makeTrace(9)).ok());
+  for (int ranks : {2, 4})
+    ASSERT_TRUE(calibration.addLinks(makeLinks(1, ranks)).ok());
+  Result<std::string> text = calibration.finish();
+  ASSERT_TRUE(text.ok()) << text.status().message();
+  Result<Cluster> here = Cluster::parse(*text, "here.json");
+  ASSERT_TRUE(here.ok()) << here.status().message();
+  ASSERT_EQ(here->measuredCollectives.size(), 12u);
+  EXPECT_NEAR(here->levels[0].latencySeconds, 5e-6, 1e-8);
+  for (int64_t ranks : {2, 3, 4}) {
+    const double found =
+        costOnCluster(*here, plan::ALL_REDUCE, plan::AUTO, {{ranks}}, 1e7)
+            .seconds(*here);
+    const double expected =
+        2. * (double(ranks) - 1) * (5e-6 + 1e7 / double(ranks) / 1e9);
+    EXPECT_NEAR(found / expected, 1, 1e-3) << ranks << " ranks";
+  }
 }
 
 double exposedOn(const Cluster &here, int ranks,

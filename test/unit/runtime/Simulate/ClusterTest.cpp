@@ -137,6 +137,41 @@ TEST(Cluster, CollectivesAreMeasured) {
             "all_gather, reduce_scatter or message");
 }
 
+std::string complainOfProtocol(const std::string &protocols) {
+  const std::string host = R"("host":)";
+  return complainOfMeasured(host, R"("collectives": {"protocols": [)" +
+                                      protocols + "]}, " + host);
+}
+
+TEST(Cluster, ProtocolsAreOfTheirAlgorithms) {
+  EXPECT_EQ(complainOfProtocol(R"({"name": "ll", "algorithm": "tree",
+      "latency_s": [1], "bandwidth_share": [1]})"),
+            "c.json: collectives.protocols.algorithm: expected one of "
+            "collectives.algorithms, found 'tree'");
+  const std::string ring = R"({"name": "ll", "algorithm": "ring",
+      "latency_s": [1], "bandwidth_share": [1])";
+  EXPECT_EQ(complainOfProtocol(ring + "}, " + ring + "}"),
+            "c.json: collectives.protocols.name: 'll' of ring is there twice");
+  EXPECT_EQ(complainOfProtocol(ring + R"(, "latency_us": 1})"),
+            "c.json: collectives.protocols.latency_us: unknown key; there are "
+            "algorithm, bandwidth_share, latency_s, name, start_s");
+}
+
+/// Every level has a latency and a share.
+TEST(Cluster, ProtocolsHaveEveryLevel) {
+  EXPECT_EQ(complainOfProtocol(R"({"name": "ll", "algorithm": "ring",
+      "latency_s": [1, 2], "bandwidth_share": [1]})"),
+            "c.json: collectives.protocols.latency_s: expected a list of 1 "
+            "numbers from 0 to 1000, found [1,2]");
+  EXPECT_EQ(complainOfProtocol(R"({"name": "ll", "algorithm": "ring",
+      "latency_s": [1], "bandwidth_share": [0]})"),
+            "c.json: collectives.protocols.bandwidth_share: expected a list of "
+            "1 numbers from 1e-06 to 1, found [0]");
+  EXPECT_EQ(complainOfProtocol(R"({"name": "ll", "algorithm": "ring",
+      "latency_s": 1, "bandwidth_share": [1]})"),
+            "c.json: collectives.protocols.latency_s: expected a list");
+}
+
 /// Rows come in any order; a small one that took longer than a larger one was
 /// disturbed.
 TEST(Cluster, MeasuredCollectivesAscend) {

@@ -74,7 +74,7 @@ TEST(CollectiveTimes, WhatWasTimedTakesThePlaceOfTheForm) {
   one.measuredCollectives[1].seconds = 1.1e-3;
   EXPECT_NEAR(cost(plan::ALL_REDUCE, 512, 1 << 26).seconds(one),
               std::max(form, 1.1e-3 * 64), 1e-9);
-  EXPECT_EQ(cost(plan::ALL_GATHER, 2, kBytes).slowness, 1);
+  EXPECT_EQ(cost(plan::ALL_GATHER, 2, kBytes).takenBytes(0), kBytes / 2);
 }
 
 /// A row for two ranks is no bound from above.
@@ -167,10 +167,76 @@ TEST(CollectiveTimes, TheQuickestWayIsTaken) {
   Cluster both = cluster({{"links", 1024, kRate, kLatency}});
   both.ways = {CollectiveWay::Ring, CollectiveWay::Tree};
   const GroupPlace place = placeOf(both, ranks(64));
-  EXPECT_EQ(wayOnCluster(both, plan::ALL_REDUCE, place, 1e3),
-            CollectiveWay::Tree);
-  EXPECT_EQ(wayOnCluster(both, plan::ALL_REDUCE, place, 1e9),
-            CollectiveWay::Ring);
+  auto way = [&](plan::CollectiveKind kind, double bytes) {
+    return methodOnCluster(both, kind, place, bytes).name();
+  };
+  EXPECT_EQ(way(plan::ALL_REDUCE, 1e3), "tree");
+  EXPECT_EQ(way(plan::ALL_REDUCE, 1e9), "ring");
+  // Trees only sum.
+  both.ways = {CollectiveWay::Tree};
+  EXPECT_EQ(way(plan::ALL_GATHER, 1e3), "ring");
+}
+
+/// Two protocols of rings on two levels, and one of trees.
+Cluster withProtocols() {
+  Cluster both = cluster({{"node", 8, 100, 1}, {"net", 4096, 10, 10}});
+  both.ways = {CollectiveWay::Ring, CollectiveWay::Tree};
+  both.protocols = {{"simple", CollectiveWay::Ring, 7, {4, 40}, {1, 1}},
+                    {"ll", CollectiveWay::Ring, 2, {.5, 5}, {.5, .25}},
+                    {"ll", CollectiveWay::Tree, 3, {.5, 8}, {.2, .1}}};
+  return both;
+}
+
+/// Starts, messages by their level, and bytes at the protocol's share: by hand.
+TEST(CollectiveTimes, ProtocolsHaveTheirLatenciesAndShares) {
+  const Cluster both = withProtocols();
+  auto cost = [&](plan::CollectiveKind kind, int count, double bytes,
+                  plan::CollectiveAlgorithm algorithm = plan::AUTO) {
+    return costOnCluster(both, kind, algorithm, placeOf(both, ranks(count)),
+                         bytes);
+  };
+  auto method = [&](plan::CollectiveKind kind, int count, double bytes) {
+    return methodOnCluster(both, kind, placeOf(both, ranks(count)), bytes)
+        .name();
+  };
+  // Inside a node, of eight: 7 messages. LL until its half of the rate costs
+  // more than 5 s to start and 7 x 3.5 s of latency.
+  const double change = 100 * (5 + 7 * 3.5) * 8 / 7;
+  for (double bytes : {8., .99 * change, 1.01 * change, 1e6}) {
+    const bool isSmall = bytes < change;
+    EXPECT_EQ(method(plan::ALL_GATHER, 8, bytes),
+              isSmall ? "ring (ll)" : "ring (simple)");
+    const double sent = bytes * 7 / 8 / 100;
+    EXPECT_NEAR(cost(plan::ALL_GATHER, 8, bytes).seconds(both),
+                isSmall ? 2 + 7 * .5 + 2 * sent : 7 + 7 * 4 + sent, 1e-9);
+  }
+  // Four nodes: 3 of 31 messages cross, by 8 ranks beside one another.
+  const TransferCost four = cost(plan::ALL_GATHER, 32, 320);
+  EXPECT_DOUBLE_EQ(four.latencySeconds, 2 + 3 * 5 + 28 * .5);
+  EXPECT_DOUBLE_EQ(four.bytes[1], 310 / 8.0);
+  EXPECT_DOUBLE_EQ(four.takenBytes(0), 310 * 2);
+  EXPECT_DOUBLE_EQ(four.takenBytes(1), 310 / 8.0 * 4);
+  EXPECT_DOUBLE_EQ(four.seconds(both), 31 + 310 / 8.0 * 4 / 10);
+  // A small sum is a tree's: along 7 ranks of a node, and log2 of the nodes.
+  EXPECT_EQ(method(plan::ALL_REDUCE, 4096, 8), "tree (ll)");
+  EXPECT_NEAR(cost(plan::ALL_REDUCE, 4096, 0).seconds(both),
+              3 + 2 * (7 * .5 + 9 * 8), 1e-9);
+}
+
+/// A ring that the plan fixes has the ring's protocols; what the file gives
+/// none for has its levels' latencies and rates.
+TEST(CollectiveTimes, OtherWaysHaveTheLevels) {
+  Cluster both = withProtocols();
+  const GroupPlace place = placeOf(both, ranks(8));
+  auto seconds = [&](plan::CollectiveKind kind,
+                     plan::CollectiveAlgorithm algorithm) {
+    return costOnCluster(both, kind, algorithm, place, 800).seconds(both);
+  };
+  EXPECT_NEAR(seconds(plan::ALL_GATHER, plan::RING), 2 + 7 * .5 + 2 * 7, 1e-9);
+  EXPECT_NEAR(seconds(plan::ALL_TO_ALL, plan::AUTO), 1 + 7, 1e-9);
+  EXPECT_NEAR(messageCost(both, 0, 1, 100).seconds(both), 2, 1e-9);
+  both.ways = {CollectiveWay::Doubling};
+  EXPECT_NEAR(seconds(plan::ALL_REDUCE, plan::AUTO), 3 * (1 + 8), 1e-9);
 }
 
 TEST(CollectiveTimes, MessagesTakeTheInnermostLevelTheyCan) {

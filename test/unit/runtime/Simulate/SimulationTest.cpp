@@ -3,6 +3,7 @@
 #include "test/unit/runtime/Plan/Order/FakePipeline.h"
 #include "test/unit/runtime/Simulate/Clusters.h"
 
+#include <functional>
 #include <gtest/gtest.h>
 
 namespace zc {
@@ -53,31 +54,94 @@ SimulatedStep simulate(const plan::Manifest &manifest, const Cluster &on) {
   return step.ok() ? *step : SimulatedStep();
 }
 
-TEST(Simulation, BubblesAreTheClosedForms) {
+/// A pipeline of so many roles and micro-batches, one stage each.
+FakePipeline pipelineOf(uint32_t roles, uint32_t microBatches) {
+  FakePipeline pipeline;
+  pipeline.roles = roles;
+  pipeline.microBatches = microBatches;
+  pipeline.micro = false;
+  return pipeline;
+}
+
+/// A step of equal stages, each with a forward, a backward and weights of 1.
+SimulatedStep ideal(const FakePipeline &pipeline, const char *schedule) {
+  return simulate(makePipeline(pipeline, schedule, {}), idealCluster());
+}
+
+/// Up to 8 roles and 32 micro-batches.
+void forAllSizes(const std::function<void(uint32_t, uint32_t)> &check) {
   for (uint32_t p = 1; p <= 8; ++p)
     for (uint32_t m = 1; m <= 32; ++m) {
       SCOPED_TRACE(strCat(p, " roles, ", m, " micro-batches"));
-      FakePipeline pipeline;
-      pipeline.roles = p;
-      pipeline.microBatches = m;
-      pipeline.micro = false;
-      for (const char *name : {"gpipe", "1f1b"}) {
-        const SimulatedStep step =
-            simulate(makePipeline(pipeline, name, {}), idealCluster());
-        EXPECT_NEAR(step.bubbleOfTotal, (p - 1.) / (m + p - 1), 1e-9) << name;
-        EXPECT_NEAR(step.bubbleOfIdeal, (p - 1.) / m, 1e-9) << name;
-        EXPECT_NEAR(step.seconds, 3. * (m + p - 1), 1e-9) << name;
-      }
-      const SimulatedStep naive =
-          simulate(makePipeline(pipeline, "naive", {}), idealCluster());
-      EXPECT_NEAR(naive.bubbleOfTotal, 1 - 1. / p, 1e-9);
+      check(p, m);
+    }
+}
+
+TEST(Simulation, BubblesAreTheClosedForms) {
+  forAllSizes([](uint32_t p, uint32_t m) {
+    for (const char *name : {"gpipe", "1f1b", "flush"}) {
+      const SimulatedStep step = ideal(pipelineOf(p, m), name);
+      EXPECT_NEAR(step.bubbleOfTotal, (p - 1.) / (m + p - 1), 1e-9) << name;
+      EXPECT_NEAR(step.bubbleOfIdeal, (p - 1.) / m, 1e-9) << name;
+      EXPECT_NEAR(step.seconds, 3. * (m + p - 1), 1e-9) << name;
+    }
+    const SimulatedStep naive = ideal(pipelineOf(p, m), "naive");
+    EXPECT_NEAR(naive.bubbleOfTotal, 1 - 1. / p, 1e-9);
+    EXPECT_NEAR(naive.seconds, 3. * m * p, 1e-9);
+  });
+}
+
+/// v stages of a role divide the bubble by v (Narayanan et al. 2021, section
+/// 2.2).
+TEST(Simulation, InterleavedBubblesAreTheClosedForms) {
+  forAllSizes([](uint32_t p, uint32_t m) {
+    for (uint32_t v : {2, 3, 4}) {
       if (m % p != 0 || p == 1)
         continue;
-      pipeline.chunks = 2;
-      const SimulatedStep both =
-          simulate(makePipeline(pipeline, "interleaved", {}), idealCluster());
-      EXPECT_NEAR(both.bubbleOfIdeal, (p - 1.) / (2. * m), 1e-9);
+      FakePipeline pipeline = pipelineOf(p, m);
+      pipeline.chunks = v;
+      const SimulatedStep step = ideal(pipeline, "interleaved");
+      EXPECT_NEAR(step.bubbleOfIdeal, (p - 1.) / (v * m), 1e-9) << v;
+      EXPECT_NEAR(step.bubbleOfTotal, (p - 1.) / (v * m + p - 1), 1e-9) << v;
+      EXPECT_NEAR(step.seconds, 3. * (v * m + p - 1), 1e-9) << v;
     }
+  });
+}
+
+/// Weights fill the gaps: the first role waits for p - 1 forwards, and of few
+/// micro-batches for what they leave open behind it, too (Qi et al. 2023,
+/// section 2). Half stages, there and back, wait for p - 1 halves.
+TEST(Simulation, ZeroBubblesAreTheClosedForms) {
+  forAllSizes([](uint32_t p, uint32_t m) {
+    FakePipeline pipeline = pipelineOf(p, m);
+    pipeline.weights = true;
+    const double open = std::max(p - 1., 2. * p - 1 - m);
+    for (const char *name : {"zb-h1", "zb-h2"}) {
+      const SimulatedStep step = ideal(pipeline, name);
+      EXPECT_NEAR(step.seconds, 3. * m + open, 1e-9) << name;
+      EXPECT_NEAR(step.bubbleOfIdeal, open / (3. * m), 1e-9) << name;
+    }
+    if (m < 2 * p - 1)
+      return;
+    pipeline.vee = true;
+    pipeline.chunks = 2;
+    const SimulatedStep step = ideal(pipeline, "zb-v");
+    EXPECT_NEAR(step.seconds, 6. * m + p - 1, 1e-9);
+    EXPECT_NEAR(step.bubbleOfIdeal, (p - 1.) / (6. * m), 1e-9);
+  });
+}
+
+/// Without a flush a pipeline that is full stays so.
+TEST(Simulation, StepsThatOverlapHaveNoBubble) {
+  forAllSizes([](uint32_t p, uint32_t m) {
+    for (const char *name : {"2bw", "stash"}) {
+      if (name == std::string("2bw") && m < p)
+        continue;
+      const SimulatedStep step = ideal(pipelineOf(p, m), name);
+      EXPECT_NEAR(step.seconds, 3. * m, 1e-9) << name;
+      EXPECT_NEAR(step.bubbleOfTotal, 0, 1e-9) << name;
+    }
+  });
 }
 
 /// GPipe's example: four stages are busy for 25% of the time, and for 57% with
