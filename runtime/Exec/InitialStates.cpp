@@ -1,6 +1,8 @@
-// Initial values of a rank's states that no program computes.
+// Initial values of a rank's states: the artifact's weights, then what the init
+// program computes.
 #include "runtime/Exec/Executor.h"
 #include "runtime/Plan/FloatBytes.h"
+#include "runtime/Plan/ProgramNames.h"
 #include "runtime/Plan/Types.h"
 
 #include <algorithm>
@@ -45,6 +47,19 @@ Status Executor::writeCoordinates() {
     int64_t coordinate =
         theMesh.coordinate(theWorld->rank(), state.name().substr(prefix));
     ZC_RETURN_IF_ERROR(writeState(state, 0, &coordinate, sizeof(coordinate)));
+  }
+  return Status();
+}
+
+Status Executor::initialise() {
+  ZC_RETURN_IF_ERROR(writeCoordinates());
+  const plan::Program *init = theArtifact.program(programs::kInit);
+  // All versions are the first one.
+  for (int64_t version = std::max(1u, role().versions()); version > 0;) {
+    setStepsDone(--version);
+    ZC_RETURN_IF_ERROR(loadWeights());
+    if (init)
+      ZC_RETURN_IF_ERROR(run(*init));
   }
   return Status();
 }

@@ -2,6 +2,12 @@
 
 namespace zc {
 
+std::string describe(const plan::Program &program, size_t index,
+                     const plan::Instruction &instruction) {
+  return strCat("program '", program.name(), "', instruction ", index, " (",
+                instruction.label(), ")");
+}
+
 Launch makeLaunch(const AddressMap &map, const plan::Instruction &instruction) {
   switch (instruction.kind_case()) {
   case plan::Instruction::kKernel:

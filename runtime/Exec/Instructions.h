@@ -6,6 +6,7 @@
 #include "runtime/Device/Device.h"
 #include "runtime/Plan/StateVersions.h"
 
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -51,6 +52,10 @@ KernelLaunch makeKernelLaunch(const AddressMap &map,
                               const plan::Instruction &instruction);
 Launch makeLibraryLaunch(const AddressMap &map, const plan::LibraryCall &call);
 CopyLaunch makeCopyLaunch(const AddressMap &map, const plan::CopyCall &call);
+
+/// Where an instruction stands and comes from, for messages.
+std::string describe(const plan::Program &program, size_t index,
+                     const plan::Instruction &instruction);
 
 /// Any instruction that is no collective, by its kind.
 Launch makeLaunch(const AddressMap &map, const plan::Instruction &instruction);

@@ -78,8 +78,8 @@ sched.program @program_c2_names {
 
 // -----
 
-// Kinds are verified after names.
-sched.program @program_c2_kinds {
+// Outputs of different kinds may have one name.
+sched.program @output_kinds {
   %0 = sched.input "x" : memref<4xf32>
   // expected-error @+1 {{attribute 'kind' failed to satisfy constraint: a kind of output, which is output, metric}}
   sched.output "foo" "y" %0 : memref<4xf32>
@@ -88,7 +88,8 @@ sched.program @program_c2_kinds {
 
 // -----
 
-sched.program @program_c2_unknown_kind {
+// Names are verified before kinds.
+sched.program @program_c2_names_of_unknown_kind {
   %0 = sched.input "x" : memref<4xf32>
   sched.output "foo" "y" %0 : memref<4xf32>
   // expected-error @+1 {{'sched.output' op 'y' comes twice}}
@@ -151,7 +152,7 @@ sched.program @input_c2_type {
 
 // -----
 
-sched.program @alloc_c1_memory_class {
+sched.program @alloc_memory_class {
   // expected-error @+1 {{attribute 'memory_class' failed to satisfy constraint: a memory class, which is activations, gradients, communication, workspace, offloaded}}
   %0 = sched.alloc "heap" : memref<4xf32>
 }
@@ -181,7 +182,7 @@ sched.program @view_c1_part {
 
 // -----
 
-sched.program @view_c3_alignment {
+sched.program @view_c2_alignment {
   %0 = sched.alloc "activations" : memref<32xf32>
   // expected-error @+1 {{'sched.view' op begins at byte 32 of its root, which is no multiple of 64}}
   %1 = sched.view %0 {offset = 8 : i64} : memref<32xf32> to memref<4xf32>
@@ -189,7 +190,7 @@ sched.program @view_c3_alignment {
 
 // -----
 
-sched.program @view_c3_written {
+sched.program @view_c2_written {
   %0 = sched.input "x" : memref<16xf32>
   %1 = sched.alloc "activations" : memref<32xf32>
   %2 = sched.view %1 {offset = 16 : i64} : memref<32xf32> to memref<16xf32>
@@ -199,7 +200,7 @@ sched.program @view_c3_written {
 
 // -----
 
-sched.program @view_c2_memory_class {
+sched.program @view_memory_class {
   %0 = sched.input "x" : memref<4xf32>
   // expected-error @+1 {{attribute 'memory_class' failed to satisfy constraint: a memory class}}
   %1 = sched.view %0 {memory_class = "heap"} : memref<4xf32> to memref<4xf32>
@@ -207,7 +208,7 @@ sched.program @view_c2_memory_class {
 
 // -----
 
-sched.program @output_c1_kind {
+sched.program @output_kind {
   %0 = sched.input "x" : memref<4xf32>
   // expected-error @+1 {{attribute 'kind' failed to satisfy constraint: a kind of output, which is output, metric}}
   sched.output "loss" "y" %0 : memref<4xf32>
@@ -215,7 +216,7 @@ sched.program @output_c1_kind {
 
 // -----
 
-sched.program @output_c2_batch_dim {
+sched.program @output_c1_batch_dim {
   %0 = sched.input "x" : memref<4xf32>
   // expected-error @+1 {{'sched.output' op has no dim 2 for its batch_dim: 'memref<4xf32>'}}
   sched.output "output" "y" %0 {batch_dim = 2 : i64} : memref<4xf32>
