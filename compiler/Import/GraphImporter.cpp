@@ -3,6 +3,7 @@
 #include "compiler/Import/ConstantFolder.h"
 #include "compiler/Import/DimBinding.h"
 #include "compiler/Import/ExportWarnings.h"
+#include "compiler/Import/FunctionSizes.h"
 #include "compiler/Import/InputBinding.h"
 #include "compiler/Import/Types.h"
 #include "compiler/OnnxModel/Scores.h"
@@ -89,6 +90,15 @@ void GraphImporter::readOpsets(Scope &scope) const {
         opset.version();
 }
 
+// Nodes of functions are counted before they are opened, rounds of loops not.
+constexpr size_t kMaxNodes = size_t(1) << 20;
+
+static LogicalResult sayTooMany(InFlightDiagnostic diagnostic) {
+  return diagnostic << "is one of more than " << kMaxNodes
+                    << " nodes that the model's functions and loops open into; "
+                       "zc's schedules hold each of them";
+}
+
 FailureOr<OwningOpRef<ModuleOp>> GraphImporter::import() {
   Scope scope;
   readOpsets(scope);
@@ -105,7 +115,11 @@ FailureOr<OwningOpRef<ModuleOp>> GraphImporter::import() {
   if (failed)
     return failure();
   stopGradientsOfInitializers(scope);
-  for (const proto::NodeProto *node : findNeededNodes(file.model.graph()))
+  const auto needed = findNeededNodes(file.model.graph());
+  if (const proto::NodeProto *excess =
+          FunctionSizes(file.model).findExcess(needed, kMaxNodes))
+    return sayTooMany(emitFailure(getLocation(*excess, scope)));
+  for (const proto::NodeProto *node : needed)
     importNode(*node, scope);
   checkGradientStops();
   if (options.maxTrips && numBounds == 0 && !failed)
@@ -197,9 +211,6 @@ void GraphImporter::importInitializers(Scope &scope) {
   }
 }
 
-// Thirty functions that each call the next one twice are a billion nodes.
-constexpr size_t kMaxNodes = size_t(1) << 20;
-
 void GraphImporter::importNodes(
     const google::protobuf::RepeatedPtrField<proto::NodeProto> &nodes,
     Scope &scope) {
@@ -209,10 +220,7 @@ void GraphImporter::importNodes(
       continue;
     }
     if (!std::exchange(isTooLong, true))
-      emitFailure(getLocation(node, scope))
-          << "is one of more than " << kMaxNodes
-          << " nodes that the model's functions and loops open into; zc's "
-             "schedules hold each of them";
+      (void)sayTooMany(emitFailure(getLocation(node, scope)));
     return;
   }
 }
