@@ -119,6 +119,7 @@ void addSeeds() {
 
 extern "C" int LLVMFuzzerInitialize(int *argc, char ***argv) {
   using namespace zc::fuzz;
+  scratch(); // clears what others have left, whatever follows
   words.assign(*argv, *argv + *argc);
   if (*argc > 1 && choose((*argv)[1]))
     words.erase(words.begin() + 1);

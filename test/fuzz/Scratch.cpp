@@ -1,4 +1,6 @@
-// The folder for files that readers want by their path.
+// The folder for files that readers want by their path. One that is left by a
+// killed process goes when the next one starts.
+#include "runtime/Base/LeftOvers.h"
 #include "test/fuzz/Fuzz.h"
 
 #include <cstdio>
@@ -14,7 +16,8 @@ class Folder {
 public:
   Folder() {
     path = ::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
-    path += "/zc-fuzz-XXXXXX";
+    clearLeftOver(path, "zc-fuzz");
+    path += "/" + ownPrefix("zc-fuzz") + "XXXXXX";
     if (!::mkdtemp(path.data())) {
       std::fprintf(stderr, "zc-fuzz: no folder '%s' can be made\n",
                    path.c_str());
