@@ -5,11 +5,13 @@
 #include "compiler/Driver/Process.h"
 #include "compiler/Driver/Versions.h"
 #include "runtime/Base/Surroundings.h"
+#include "runtime/Base/Temporaries.h"
 #include "runtime/Base/Usage.h"
 
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/raw_ostream.h"
 #include <algorithm>
+#include <unistd.h>
 
 using namespace zc;
 
@@ -100,8 +102,20 @@ static int finish(int code) {
   return code == 0 ? kFailed : code;
 }
 
+// LLVM would end the program by a signal, and without what to do.
+static void endOnFatalError(void *, const char *reason, bool) {
+  const bool isThread = llvm::StringRef(reason).contains("pthread_create");
+  reportError(isThread ? "the system starts no more threads; raise its limits "
+                         "(ulimit -u, ulimit -v, pids.max)"
+                       : std::string("internal error: ") + reason);
+  removeTemporaries();
+  _exit(kFailed);
+}
+
 int zc::runCommandLine(int argc, char **argv) {
   prepareForSurroundings("zc");
+  keepToControlGroup();
+  llvm::install_fatal_error_handler(endOnFatalError);
   llvm::install_bad_alloc_error_handler(
       [](void *, const char *, bool) { endOutOfMemory(); });
   endCleanlyOnSignals();

@@ -11,6 +11,7 @@
 #include "runtime/Base/File.h"
 #include "runtime/Base/InputFiles.h"
 #include "runtime/Base/LeftOvers.h"
+#include "runtime/Base/Surroundings.h"
 #include "runtime/Plan/Axes.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -109,6 +110,7 @@ private:
           [&] { return proveDivision(std::move(forward), chosen, divisions); });
       forward = {};
     }
+    makeRoomForStacks();
     phases.getModule().getContext()->enableMultithreading();
   }
 

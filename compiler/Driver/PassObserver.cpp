@@ -7,6 +7,7 @@
 #include "mlir/Pass/Pass.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
+#include <limits>
 
 using namespace mlir;
 using namespace zc;
@@ -14,8 +15,13 @@ using namespace zc;
 // Adaptors run other passes and have no flag.
 static bool isNamed(Pass *pass) { return !pass->getArgument().empty(); }
 
+// In place of a number, where the folder takes no more: told of once.
+constexpr unsigned kStopped = std::numeric_limits<unsigned>::max();
+
 void zc::dumpIr(Operation *op, const std::string &folder, StringRef name,
                 unsigned &dumped) {
+  if (dumped == kStopped)
+    return;
   std::string path =
       llvm::formatv("{0}/{1,0+3}-{2}.mlir", folder, dumped++, name).str();
   std::error_code error;
@@ -27,9 +33,11 @@ void zc::dumpIr(Operation *op, const std::string &folder, StringRef name,
     error = file.error();
     file.clear_error();
   }
-  if (error)
-    llvm::errs() << "zc: warning: cannot write '" << path
-                 << "': " << error.message() << '\n';
+  if (!error)
+    return;
+  llvm::errs() << "zc: warning: cannot write '" << path
+               << "': " << error.message() << "; no more IR is written\n";
+  dumped = kStopped;
 }
 
 void PassObserver::runBeforePass(Pass *pass, Operation *) {

@@ -1,6 +1,7 @@
 #include "compiler/Driver/Process.h"
 
 #include "compiler/Driver/Diagnostics.h"
+#include "runtime/Base/Surroundings.h"
 #include "runtime/Base/Temporaries.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -45,6 +46,7 @@ int zc::execRunner(const std::vector<std::string> &arguments) {
   argv.push_back(nullptr);
   // A signal that comes between the programs waits for the other one's handler.
   sigset_t stops = listStops();
+  leaveControlGroupAlone();
   sigprocmask(SIG_BLOCK, &stops, nullptr);
   execv(runner.c_str(), argv.data());
   int error = errno;

@@ -48,7 +48,8 @@ bool TemporaryFile::write(llvm::ArrayRef<char> bytes,
     failure = stream.error();
   stream.clear_error();
   if (failure)
-    error = "cannot write a temporary file: " + failure.message();
+    error = "cannot write the temporary file '" + place.str().str() +
+            "' (TMPDIR): " + failure.message();
   return !failure;
 }
 
@@ -58,7 +59,8 @@ bool TemporaryFile::read(std::string &bytes, std::string &error) const {
     return false;
   auto buffer = llvm::MemoryBuffer::getFile(place);
   if (!buffer) {
-    error = "cannot read a temporary file: " + buffer.getError().message();
+    error = "cannot read the temporary file '" + place.str().str() +
+            "': " + buffer.getError().message();
     return false;
   }
   bytes = (*buffer)->getBuffer().str();

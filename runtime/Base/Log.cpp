@@ -1,4 +1,5 @@
 #include "runtime/Base/Log.h"
+#include "runtime/Base/HandlerText.h"
 
 #include <atomic>
 #include <unistd.h>
@@ -6,8 +7,11 @@
 namespace zc {
 
 static std::atomic<std::FILE *> openLine = nullptr;
+static_assert(std::atomic<std::FILE *>::is_always_lock_free);
 
 void setOpenLine(std::FILE *stream) { openLine = stream; }
+
+bool takeOpenLine() noexcept { return openLine.exchange(nullptr) != nullptr; }
 
 void endOpenLine() {
   if (std::FILE *stream = openLine.exchange(nullptr)) {

@@ -1,4 +1,5 @@
 #include "runtime/Base/Mappings.h"
+#include "runtime/Base/HandlerText.h"
 #include "runtime/Base/Temporaries.h"
 
 #include <atomic>
@@ -80,24 +81,6 @@ Status MappingCheck::check() {
 }
 
 namespace {
-
-/// A message put together without memory from the heap, as handlers must.
-class HandlerText {
-public:
-  HandlerText &operator<<(const char *part) {
-    for (; *part && size < sizeof(text) - 1; ++part)
-      text[size++] = *part;
-    return *this;
-  }
-  void print() {
-    text[size++] = '\n';
-    [[maybe_unused]] ssize_t written = ::write(STDERR_FILENO, text, size);
-  }
-
-private:
-  char text[9216]; // two paths and some words
-  size_t size = 0;
-};
 
 const char *pathAt(uintptr_t address) {
   for (Entry *entry = entries; entry; entry = entry->next)

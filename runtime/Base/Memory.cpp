@@ -1,45 +1,107 @@
 #include "runtime/Base/Memory.h"
+#include "runtime/Base/ControlGroups.h"
 
 #include <algorithm>
 #include <fstream>
-#include <limits>
 
 namespace zc {
 
-static constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
-
 /// A number in a file by itself; "max" and what cannot be read: no limit.
 static uint64_t readNumber(const std::string &path) {
+  // Version 1 writes a larger number, rounded to pages, where it means no
+  // limit.
+  constexpr uint64_t kNone = INT64_MAX / 2;
   std::ifstream file(path);
   uint64_t value = 0;
-  return file >> value ? value : kNoLimit;
+  return file >> value && value < kNone ? value : kNoMemoryLimit;
+}
+
+/// The number behind `key` in a file of such lines, or `otherwise`.
+static uint64_t readLine(const std::string &path, const std::string &key,
+                         uint64_t otherwise) {
+  std::ifstream file(path);
+  std::string found;
+  uint64_t value = 0;
+  for (std::string line; file >> found >> value; std::getline(file, line))
+    if (found == key)
+      return value;
+  return otherwise;
 }
 
 static uint64_t leftOnMachine(const std::string &root) {
-  std::ifstream file(root + "/proc/meminfo");
-  std::string key;
-  uint64_t kib = 0;
-  for (std::string line; file >> key >> kib; std::getline(file, line))
-    if (key == "MemAvailable:")
-      return kib * 1024;
-  return kNoLimit;
+  const uint64_t kib =
+      readLine(root + "/proc/meminfo", "MemAvailable:", kNoMemoryLimit);
+  return kib == kNoMemoryLimit ? kib : kib * 1024;
 }
 
-/// Bytes that a control group, as containers see it, has left.
-static uint64_t leftInGroup(const std::string &limitFile,
-                            const std::string &usedFile) {
-  const uint64_t limit = readNumber(limitFile), used = readNumber(usedFile);
-  if (limit == kNoLimit || used == kNoLimit)
-    return kNoLimit;
-  return limit - std::min(limit, used);
+static uint64_t addUpTo(uint64_t most, uint64_t a, uint64_t b) {
+  return a == kNoMemoryLimit ? a : std::min(most, a + b);
+}
+
+namespace {
+
+/// A control group's limit and use, and that of all memory and swap together.
+struct GroupMemory {
+  uint64_t limit, used, both;
+};
+
+} // namespace
+
+static GroupMemory readGroup(const std::string &root,
+                             const ControlGroup &group) {
+  const std::string prefix = root + group.folder + "/memory.";
+  const uint64_t swap =
+      readLine(root + "/proc/meminfo", "SwapTotal:", 0) * 1024;
+  GroupMemory found;
+  if (group.second) {
+    found = {readNumber(prefix + "max"), readNumber(prefix + "current"), 0};
+    found.both = addUpTo(kNoMemoryLimit, found.limit,
+                         std::min(swap, readNumber(prefix + "swap.max")));
+  } else {
+    found = {readNumber(prefix + "limit_in_bytes"),
+             readNumber(prefix + "usage_in_bytes"), 0};
+    found.both =
+        addUpTo(readNumber(prefix + "memsw.limit_in_bytes"), found.limit, swap);
+  }
+  // Files that have been read are forgotten first.
+  const uint64_t files =
+      readLine(prefix + "stat",
+               group.second ? "inactive_file" : "total_inactive_file", 0);
+  if (found.used != kNoMemoryLimit)
+    found.used -= std::min(found.used, files);
+  return found;
+}
+
+/// Where nothing says what is mounted, as in some containers, their own.
+static std::vector<ControlGroup> findGroups(const std::string &root) {
+  std::vector<ControlGroup> groups = findControlGroups("memory", root);
+  if (groups.empty())
+    groups = {{true, "/sys/fs/cgroup"}, {false, "/sys/fs/cgroup/memory"}};
+  return groups;
+}
+
+MemoryLimit readMemoryLimit(const std::string &root) {
+  MemoryLimit least;
+  for (const ControlGroup &group : findGroups(root)) {
+    const uint64_t both = readGroup(root, group).both;
+    if (both < least.bytes)
+      least = {both, group.folder};
+  }
+  return least;
 }
 
 uint64_t freeMemory(const std::string &root) {
-  const std::string second = root + "/sys/fs/cgroup/memory.";
-  const std::string first = root + "/sys/fs/cgroup/memory/memory.";
-  return std::min(
-      {leftOnMachine(root), leftInGroup(second + "max", second + "current"),
-       leftInGroup(first + "limit_in_bytes", first + "usage_in_bytes")});
+  uint64_t left = leftOnMachine(root);
+  for (const ControlGroup &group : findGroups(root)) {
+    const GroupMemory memory = readGroup(root, group);
+    if (memory.limit != kNoMemoryLimit && memory.used != kNoMemoryLimit)
+      left = std::min(left, memory.limit - std::min(memory.limit, memory.used));
+  }
+  return left;
+}
+
+uint64_t countMemoryKills(const std::string &root) {
+  return readLine(root + "/proc/vmstat", "oom_kill", 0);
 }
 
 } // namespace zc

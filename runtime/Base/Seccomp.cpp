@@ -30,6 +30,21 @@ constexpr uint32_t kMachine = AUDIT_ARCH_AARCH64;
 // Numbers that are the same on every machine, of calls newer than some headers.
 constexpr int kClone3 = 435, kCloseRange = 436, kFaccessat2 = 439,
               kFutexWaitv = 449, kFchmodat2 = 452;
+#ifdef SYS_clone3
+static_assert(SYS_clone3 == kClone3);
+#endif
+#ifdef SYS_close_range
+static_assert(SYS_close_range == kCloseRange);
+#endif
+#ifdef SYS_faccessat2
+static_assert(SYS_faccessat2 == kFaccessat2);
+#endif
+#ifdef SYS_futex_waitv
+static_assert(SYS_futex_waitv == kFutexWaitv);
+#endif
+#ifdef SYS_fchmodat2
+static_assert(SYS_fchmodat2 == kFchmodat2);
+#endif
 
 // The kernel's own header of terminals does not go with the system's.
 constexpr uint32_t kTcgets2 = 0x802C542A;

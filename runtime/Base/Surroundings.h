@@ -13,6 +13,19 @@ namespace zc {
 ///  - so does a mapped file that another program cuts short.
 void prepareForSurroundings(const char *program);
 
+/// Has memory run out, with that message, a little below what the least control
+/// group allows, beyond which the kernel kills without a word. Does nothing
+/// where there is no such limit, or where more is taken already (by
+/// sanitizers).
+void keepToControlGroup();
+
+/// Before one thread for each processor begins: their stacks, of which little
+/// is ever used, do not count for that.
+void makeRoomForStacks();
+
+/// For a program that this process becomes: as if that had not been called.
+void leaveControlGroupAlone();
+
 /// "PROGRAM: error: out of memory", and the end. For libraries that tell of it
 /// by a function of their own.
 [[noreturn]] void endOutOfMemory();

@@ -1,6 +1,7 @@
 #include "runtime/Driver/Doctor.h"
 
 #include "runtime/Base/Cores.h"
+#include "runtime/Base/Memory.h"
 #include "runtime/Base/Plugin.h"
 #include "runtime/Device/Plugin.h"
 #include "runtime/Driver/Progress.h"
@@ -8,7 +9,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -56,19 +56,6 @@ std::optional<uint64_t> memoryLine(const std::string &root,
   return kib * 1024;
 }
 
-/// The memory limit of a container's control group; version 2, then 1.
-std::optional<uint64_t> memoryLimit(const std::string &root) {
-  constexpr uint64_t kNone = std::numeric_limits<int64_t>::max() / 2;
-  for (const char *path : {"/sys/fs/cgroup/memory.max",
-                           "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
-    std::ifstream file(root + path);
-    uint64_t bytes = 0;
-    if (file >> bytes && bytes < kNone)
-      return bytes;
-  }
-  return std::nullopt;
-}
-
 Finding examineCores(const std::string &root) {
   AllowedCores allowed = findAllowedCores();
   CpuQuota quota = readCpuQuota(root);
@@ -94,8 +81,9 @@ Finding examineMemory(const std::string &root) {
   if (!total || !free)
     return {"memory", "unknown: '" + root + "/proc/meminfo' cannot be read"};
   std::string text = strCat(printBytes(*free), " free of ", printBytes(*total));
-  if (auto limit = memoryLimit(root); limit && *limit < *total)
-    text += strCat("; this control group may use ", printBytes(*limit));
+  if (MemoryLimit limit = readMemoryLimit(root); limit.bytes < *total)
+    text += strCat("; control group '", limit.group, "' may use ",
+                   printBytes(limit.bytes));
   return {"memory", text};
 }
 
