@@ -1,4 +1,5 @@
 #include "runtime/Comm/World.h"
+#include "runtime/Base/Ending.h"
 #include "runtime/Comm/Group.h"
 
 #include <algorithm>
@@ -359,6 +360,7 @@ Status World::peerGone(const Status &why) {
   rest(kTurn * (1 + std::min(theRank, kMostTurns)));
   if (hasFailed())
     return cancelled();
+  noteLostRank();
   return fail(why);
 }
 
@@ -397,6 +399,7 @@ Status World::timedOutTogether() {
                          : ", which does not answer");
     break;
   }
+  noteLostRank();
   return fail(makeError(
       StatusCode::DeadlineExceeded, "waited ", double(timeout.count()) / 1000,
       " s in a collective on the device for ", whom, " (--timeout)"));
@@ -420,6 +423,7 @@ Status World::timedOut(int peer, const char *doing) {
     }
     peer = *next;
   }
+  noteLostRank();
   return fail(makeError(StatusCode::DeadlineExceeded, "waited ",
                         double(timeout.count()) / 1000, " s ", doing, " rank ",
                         peer, ", ", why, " (--timeout)"));

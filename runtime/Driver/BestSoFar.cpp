@@ -50,26 +50,37 @@ void BestSoFar::remove(const std::string &folder) {
     ::unlink((folder + "/" + name).c_str());
 }
 
-BestSoFar BestSoFar::read(const std::string &folder, const std::string &metric,
-                          int64_t lastStep) {
-  BestSoFar none;
-  none.metric = metric;
-  auto text = readFile(folder + "/" + kFile, 1 << 16);
-  if (!text.ok())
-    return none;
-  auto json = nlohmann::json::parse(*text, nullptr, false);
-  if (!json.is_object() || json.value("metric", nlohmann::json()) != metric)
-    return none;
-  for (const char *key : {"step", "since"})
-    if (!json.contains(key) || !json[key].is_number_unsigned())
-      return none;
-  if (!json.contains("value") || !json["value"].is_number())
-    return none;
-  BestSoFar best = none;
+static bool isSound(const nlohmann::json &json) {
+  auto isCount = [&](const char *key) {
+    return json.contains(key) && json[key].is_number_integer();
+  };
+  // An infinite value is null.
+  return json.is_object() && json.contains("metric") &&
+         json["metric"].is_string() && isCount("step") && isCount("since") &&
+         json.contains("value") &&
+         (json["value"].is_number() || json["value"].is_null());
+}
+
+Result<BestSoFar> BestSoFar::read(const std::string &folder,
+                                  const std::string &metric, int64_t lastStep) {
+  const std::string path = folder + "/" + kFile;
+  BestSoFar best;
+  best.metric = metric;
+  auto text = readFile(path, 1 << 16);
+  if (text.status().code() == StatusCode::NotFound)
+    return best;
+  ZC_RETURN_IF_ERROR(text.status());
+  const auto json = nlohmann::json::parse(*text, nullptr, false);
+  if (!isSound(json))
+    return makeError(StatusCode::Corrupt, "'", path, "' is damaged");
+  const auto step = json["step"].get<int64_t>();
+  const bool isNone = step < 0 || json["value"].is_null();
+  if (isNone || json["metric"] != metric || step > lastStep)
+    return best;
   best.value = json["value"].get<double>();
-  best.step = json["step"].get<int64_t>();
+  best.step = step;
   best.since = json["since"].get<int64_t>();
-  return best.step <= lastStep ? best : none;
+  return best;
 }
 
 } // namespace zc

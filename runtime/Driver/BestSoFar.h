@@ -29,9 +29,9 @@ struct BestSoFar {
   static void remove(const std::string &folder);
 
   /// The folder's record of `metric` up to a step; empty if it has
-  /// none.
-  static BestSoFar read(const std::string &folder, const std::string &metric,
-                        int64_t lastStep);
+  /// none. Fails for a file that is none of ours, or damaged.
+  static Result<BestSoFar> read(const std::string &folder,
+                                const std::string &metric, int64_t lastStep);
 };
 
 } // namespace zc

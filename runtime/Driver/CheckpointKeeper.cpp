@@ -96,17 +96,28 @@ Status CheckpointKeeper::prepareBeside(Executor &executor) {
   return Status();
 }
 
+/// Containers give little of the memory that processes share.
+Status CheckpointKeeper::explainRoom(const Status &failure) const {
+  if (!options.inMemory || failure.code() != StatusCode::ResourceExhausted)
+    return failure;
+  return Status(failure.code(),
+                failure.message() +
+                    "; raise what it may hold (docker run --shm-size), or "
+                    "leave out --replicate");
+}
+
 /// Handles the result of writing a checkpoint.
 Status CheckpointKeeper::take(const Result<std::string> &saved, int64_t step) {
   if (saved.status().code() == StatusCode::Cancelled)
     return saved.status();
   if (!saved.ok())
-    return saved.status().withContext(
-        strCat("after step ", step,
-               lastCheckpoint.empty() ? std::string()
-               : options.inMemory
-                   ? " (the copy in memory before it is kept)"
-                   : " (the checkpoint '" + lastCheckpoint + "' is kept)"));
+    return explainRoom(saved.status())
+        .withContext(
+            strCat("after step ", step,
+                   lastCheckpoint.empty() ? std::string()
+                   : options.inMemory
+                       ? " (the copy in memory before it is kept)"
+                       : " (the checkpoint '" + lastCheckpoint + "' is kept)"));
   lastCheckpoint = *saved;
   landedStep = step;
   return Status();

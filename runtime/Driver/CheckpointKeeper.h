@@ -83,6 +83,7 @@ private:
   Status findLater(const std::vector<int64_t> &found);
   void setLaterAside(const Note &note);
   void removeStaleBest();
+  Status explainRoom(const Status &failure) const;
   Status take(const Result<std::string> &saved, int64_t step);
 
   CheckpointOptions options;

@@ -186,7 +186,7 @@ Result<int> Evaluation::run() {
   if (!checkpoint.empty())
     ZC_RETURN_IF_ERROR(session->check(zc_resume(*session, checkpoint.c_str())));
   ZC_RETURN_IF_ERROR(world.agree(openOutputs()));
-  finishOnSignals();
+  finishOnSignals(world.isFirst() ? "stops after this batch" : nullptr);
   ZC_RETURN_IF_ERROR(runBatches());
   if (stopped) {
     if (world.isFirst())
@@ -263,7 +263,7 @@ static Result<int> evaluateMetrics(const EvalOptions &options,
   if (world.isFirst())
     for (const std::string &note : ofSamples)
       logNote(note);
-  finishOnSignals();
+  finishOnSignals(world.isFirst() ? "stops after this batch" : nullptr);
   const zc_status ended = zc_eval_data(session);
   if (ended != ZC_STOPPED)
     ZC_RETURN_IF_ERROR(session.check(ended));

@@ -1,5 +1,6 @@
 #include "runtime/Driver/Launch.h"
 #include "runtime/Base/Cores.h"
+#include "runtime/Base/Ending.h"
 #include "runtime/Base/Hash.h"
 #include "runtime/Base/Log.h"
 #include "runtime/Base/Temporaries.h"
@@ -244,8 +245,18 @@ static Result<int> tellFirst(World &world, Result<int> result) {
     return result;
   }
   logError(result.status().message());
+  noteRefusal(result.status());
   world.tellTold();
   return Status(StatusCode::Cancelled, "the user has been told");
+}
+
+/// Ranks that do not find one another may do so at their next start.
+static Result<std::unique_ptr<Transport>>
+meetOthers(const LaunchOptions &options) {
+  auto transport = connectToLauncher(options.timeout);
+  if (transport.ok() || transport.status().code() == StatusCode::Cancelled)
+    return transport;
+  return Status(StatusCode::DeadlineExceeded, transport.status().message());
 }
 
 Result<int> launch(const LaunchOptions &options, const Body &body) {
@@ -256,7 +267,7 @@ Result<int> launch(const LaunchOptions &options, const Body &body) {
     ZC_RETURN_IF_ERROR(enterSandbox(options));
     return LocalRanks(options, body).run();
   }
-  ZC_ASSIGN_OR_RETURN(auto transport, connectToLauncher(options.timeout));
+  ZC_ASSIGN_OR_RETURN(auto transport, meetOthers(options));
   World world(std::move(transport));
   if (Status shut = enterSandbox(options); !shut.ok())
     return tellFirst(world, world.fail(shut));

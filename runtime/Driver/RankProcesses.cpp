@@ -1,4 +1,5 @@
 #include "runtime/Driver/RankProcesses.h"
+#include "runtime/Base/Ending.h"
 
 #include <cerrno>
 #include <cstdlib>
@@ -30,6 +31,10 @@ int HeldSignals::await(std::chrono::milliseconds time) const {
 }
 
 bool RankEnd::isKilled() const { return WIFSIGNALED(status); }
+
+bool RankEnd::isRefused() const {
+  return !isKilled() && WEXITSTATUS(status) == kExitRefused;
+}
 
 bool RankEnd::isStopped() const {
   if (isKilled())

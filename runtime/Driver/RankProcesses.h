@@ -39,6 +39,8 @@ struct RankEnd {
 
   bool isSound() const { return status == 0; }
   bool isKilled() const;
+  /// Whether another start would meet the same (runtime/Base/Ending.h).
+  bool isRefused() const;
   /// Whether it ended by itself because a signal had asked it to stop: whoever
   /// sent it to this rank alone, all ranks stop together and save.
   bool isStopped() const;

@@ -1,45 +1,56 @@
 #include "runtime/Driver/Signals.h"
+#include "runtime/Base/HandlerText.h"
+#include "runtime/Base/Log.h"
 #include "runtime/Base/Temporaries.h"
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
-#include <string_view>
-#include <unistd.h>
 
 namespace zc {
 
 // Read by ranks that are threads; without a lock, as handlers need it.
 static std::atomic<int> received{0};
 static std::atomic<bool> nothingBegun{false};
+static std::atomic<const char *> whatFollows{nullptr};
 static_assert(std::atomic<bool>::is_always_lock_free);
 static_assert(std::atomic<int>::is_always_lock_free);
 
-static std::string_view noticeOf(int signal) {
-  switch (signal) {
-  case SIGINT:
-    return "zc-run: note: ended by SIGINT (Ctrl-C): nothing was begun yet\n";
-  case SIGHUP:
-    return "zc-run: note: ended by SIGHUP: nothing was begun yet\n";
-  default:
-    return "zc-run: note: ended by SIGTERM: nothing was begun yet\n";
-  }
+static const char *nameOf(int signal) {
+  return signal == SIGINT   ? "SIGINT (Ctrl-C)"
+         : signal == SIGHUP ? "SIGHUP"
+                            : "SIGTERM";
 }
 
 /// With nothing but what signal handlers may do.
 [[noreturn]] static void endAtOnce(int signal) {
   if (nothingBegun) {
-    const std::string_view notice = noticeOf(signal);
-    [[maybe_unused]] ssize_t written =
-        ::write(STDERR_FILENO, notice.data(), notice.size());
+    HandlerText text;
+    text << "zc-run: note: ended by " << nameOf(signal)
+         << ": nothing was begun yet";
+    text.print();
   }
   removeTemporaries();
   ::_exit(128 + signal);
+}
+
+static void tellOfStop(int signal) {
+  const char *what = whatFollows;
+  if (!what)
+    return;
+  const int error = errno; // of what was interrupted
+  HandlerText text;
+  text << (takeOpenLine() ? "\n" : "") << "zc-run: note: " << nameOf(signal)
+       << ": " << what << "; once more to end at once";
+  text.print();
+  errno = error;
 }
 
 static void onStop(int signal) {
   if (received || nothingBegun)
     endAtOnce(signal);
   received = signal;
+  tellOfStop(signal);
 }
 
 void installSignalHandlers() {
@@ -67,7 +78,11 @@ void endOnSignals() {
     endAtOnce(signal);
 }
 
-void finishOnSignals() { nothingBegun = false; }
+void finishOnSignals(const char *what) {
+  if (what)
+    whatFollows = what;
+  nothingBegun = false;
+}
 
 int stopSignal() { return received; }
 

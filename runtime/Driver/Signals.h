@@ -16,8 +16,11 @@ void installSignalHandlers();
 /// now.
 void endOnSignals();
 
-/// From here on a signal asks to stop, and is heard of by `stopSignal`.
-void finishOnSignals();
+/// From here on a signal asks to stop, and is heard of by `stopSignal`. It
+/// also tells the user `what` follows ("stops after this step"), which may take
+/// as long as another rank hangs; null: this rank says nothing. `what` must
+/// last.
+void finishOnSignals(const char *what);
 
 /// The signal that asked to stop, or 0.
 int stopSignal();

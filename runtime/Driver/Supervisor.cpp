@@ -1,6 +1,8 @@
 #include "runtime/Driver/Supervisor.h"
 #include "runtime/Base/Crypto.h"
+#include "runtime/Base/Ending.h"
 #include "runtime/Base/Log.h"
+#include "runtime/Base/Memory.h"
 #include "runtime/Driver/MemoryFolder.h"
 #include "runtime/Driver/RankProcesses.h"
 #include "runtime/Plan/RankPrograms.h"
@@ -24,14 +26,17 @@ constexpr std::chrono::milliseconds kLook(200);
 /// The outcome of one start of all ranks.
 struct Outcome {
   int code = 0;
-  std::optional<RankEnd> cause; // of a failure
-  int signal = 0;               // that asked to stop
-  int killed = 0;               // ranks that died by a signal
-  int stopped = 0;              // the signal that asked a rank to stop
+  std::optional<RankEnd> cause;   // of a failure
+  int signal = 0;                 // that asked to stop
+  int killed = 0;                 // ranks that died by a signal
+  std::optional<RankEnd> refused; // by what the next start would meet again
+  int stopped = 0;                // the signal that asked a rank to stop
 
   /// Others end with an exit code where one was asked to stop before its first
   /// step.
   bool hasFailed() const { return cause && (!stopped || cause->isKilled()); }
+  /// A rank that was killed may have been the cause of what others met.
+  bool isRefused() const { return refused && killed == 0; }
 };
 
 /// A word that strangers do not know.
@@ -88,6 +93,8 @@ private:
   std::vector<std::string> commandOf(int64_t restart);
   std::vector<int64_t> ownCheckpoints() const;
   std::string whatIsKept() const;
+  std::string describe(const RankEnd &cause) const;
+  int endRefused(const Outcome &outcome) const;
 
   const SupervisorOptions &options;
   const std::string folder; // of checkpoints; empty: none
@@ -95,6 +102,7 @@ private:
   std::optional<MemoryFolder> meeting, copies;
   std::string token;
   int ranks = 1;               // of the next start
+  uint64_t memoryKills = 0;    // of the kernel, before the last start
   std::vector<int64_t> counts; // that the artifact can run on
   // Earlier checkpoints, of a run that is to be overwritten.
   std::vector<std::pair<int64_t, ino_t>> earlier;
@@ -217,6 +225,7 @@ Status Supervisor::startRanks(RankProcesses &ranks, int64_t restart) {
                               {"LOCAL_WORLD_SIZE", std::to_string(this->ranks)},
                               {"ZC_RENDEZVOUS_FILE", meetingFile(restart)},
                               {"ZC_TOKEN", token},
+                              {kSupervised, "1"},
                               {"ZC_BIND_ADDR", "127.0.0.1"},
                               // A rank is none of an outer launcher's.
                               {"OMPI_COMM_WORLD_SIZE", ""},
@@ -238,6 +247,8 @@ Outcome Supervisor::waitForRanks(RankProcesses &ranks, int64_t restart) {
       if (end->isSound() || end->isStopped())
         continue;
       outcome.killed += end->isKilled();
+      if (end->isRefused() && !outcome.refused)
+        outcome.refused = end;
       if (explains(*end, outcome.cause))
         outcome.cause = end;
       if (!until)
@@ -270,6 +281,7 @@ Outcome Supervisor::waitForRanks(RankProcesses &ranks, int64_t restart) {
 
 Result<Outcome> Supervisor::runOnce(int64_t restart) {
   RankProcesses ranks(signals);
+  memoryKills = countMemoryKills();
   ZC_RETURN_IF_ERROR(startRanks(ranks, restart));
   return waitForRanks(ranks, restart);
 }
@@ -287,6 +299,26 @@ std::string Supervisor::whatIsKept() const {
   return "from the beginning: nothing was kept yet";
 }
 
+/// Who is killed for lack of memory cannot say so.
+std::string Supervisor::describe(const RankEnd &cause) const {
+  std::string text = cause.describe();
+  if (cause.code() != 128 + SIGKILL || countMemoryKills() <= memoryKills)
+    return text;
+  text += "; the kernel has killed for lack of memory meanwhile";
+  if (const MemoryLimit limit = readMemoryLimit(); !limit.group.empty())
+    text += strCat(" (control group '", limit.group, "' allows ", limit.bytes,
+                   " bytes)");
+  return text;
+}
+
+/// The rank itself has said why.
+int Supervisor::endRefused(const Outcome &outcome) const {
+  if (options.maxRestarts > 0)
+    logNote(strCat("no restart: another start would refuse rank ",
+                   outcome.refused->rank, ", too"));
+  return kExitFailed;
+}
+
 Result<int> Supervisor::run() {
   ZC_RETURN_IF_ERROR(prepare());
   for (int64_t restart = 0;; ++restart) {
@@ -295,9 +327,11 @@ Result<int> Supervisor::run() {
       return outcome.code;
     if (outcome.signal)
       return 128 + outcome.signal;
-    const std::string what = outcome.cause->describe();
     if (outcome.cause->code() == kWrongUsage)
       return kWrongUsage;
+    if (outcome.isRefused())
+      return endRefused(outcome);
+    const std::string what = describe(*outcome.cause);
     if (restart == options.maxRestarts)
       return makeError(
           StatusCode::Internal, what, "; ",

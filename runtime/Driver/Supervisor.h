@@ -20,7 +20,9 @@ struct SupervisorOptions {
   CheckpointOptions checkpoint;     // as `command` has them
 };
 
-/// Runs the ranks to their end. Returns the exit code: 0, 1, 2 where they say
+/// Runs the ranks to their end, and begins again where one is killed, is lost
+/// to others or fails in its steps; not where one was refused
+/// (runtime/Base/Ending.h). Returns the exit code: 0, 1, 2 where they say
 /// that they were used wrongly, or 128 and the signal that asked to stop: this
 /// process, which hands it on to them, or one of them, which tells the others.
 Result<int> supervise(const SupervisorOptions &options);

@@ -1,4 +1,5 @@
 #include "runtime/Driver/Trainer.h"
+#include "runtime/Base/Ending.h"
 #include "runtime/Driver/Metrics.h"
 #include "runtime/Driver/Signals.h"
 #include "runtime/Driver/TrainerRun.h"
@@ -34,6 +35,13 @@ void Trainer::startProgress() {
   summary = RunSummary(total - firstStep);
 }
 
+const char *Trainer::whatASignalDoes() const {
+  if (!world.isFirst())
+    return nullptr;
+  return checkpoints.isOff() ? "stops after this step"
+                             : "stops after this step and saves";
+}
+
 Status Trainer::run() {
   startProgress();
   for (const std::string &note : notes)
@@ -41,7 +49,7 @@ Status Trainer::run() {
   sentBefore = zc_sent_bytes(handle());
   fed = readNext();
   ZC_RETURN_IF_ERROR(agreeAtStart(measureLimits()));
-  finishOnSignals();
+  finishOnSignals(whatASignalDoes());
   start = Clock::now();
   if (Status trained = trainSteps(); !trained.ok())
     return explainFailure(trained);
@@ -197,8 +205,10 @@ Status Trainer::runStep() {
   if (sound.ok())
     sound = check(ended);
   state.step = zc_steps_done(handle());
-  if (sound.ok())
+  if (sound.ok()) {
+    noteStepDone();
     fed = readNext();
+  }
   StepNews news = tellOfStep(sound);
   news.metrics = inside().stepMetrics();
   news.seconds = secondsSince(stepBegan);

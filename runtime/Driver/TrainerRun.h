@@ -41,6 +41,7 @@ private:
   Status openSession();
   Status chooseSettings();
   Status checkWritten();
+  Status checkRoom();
   Status openFiles();
   Status openStream();
   void endBeforeSamples();
@@ -61,11 +62,13 @@ private:
   }
   Status loadInitial();
   Status resume();
+  void readBest();
   Status decideTotal();
   void tellBefore();
   void tellOfCopies();
   std::FILE *streamOfLines() const;
   void startProgress();
+  const char *whatASignalDoes() const;
   Status openOutputs();
   std::string bestMetric() const {
     return options.keepBest.empty() ? "loss" : options.keepBest;

@@ -1,9 +1,12 @@
 // Prepares a run before its first step.
 #include "runtime/Base/File.h"
+#include "runtime/Base/Hash.h"
+#include "runtime/Base/Memory.h"
 #include "runtime/Driver/CompiledSettings.h"
 #include "runtime/Driver/ResumedOptions.h"
 #include "runtime/Driver/Signals.h"
 #include "runtime/Driver/TrainerRun.h"
+#include "runtime/Plan/Target.h"
 
 #include <algorithm>
 #include <array>
@@ -27,6 +30,49 @@ static Status checkOneHost(World &world) {
                        "--checkpoint DIR and --save-every K with a folder that "
                        "all hosts see");
   return Status();
+}
+
+/// The memory of a training rank, without what it reads samples into.
+static uint64_t plannedBytes(const plan::Role &role) {
+  uint64_t transient = 0;
+  for (const plan::Program &program : role.programs())
+    if (program.name() != "eval")
+      transient = std::max(transient, program.transient_bytes());
+  return role.persistent_bytes() + transient + role.flight_bytes();
+}
+
+/// Before any of it is taken: the kernel gives more than a control group may
+/// use, and kills, without a word, whoever writes there.
+Status Trainer::checkRoom() {
+  struct Need {
+    uint64_t host, group, bytes;
+    bool isWith(const Need &other) const {
+      return host == other.host && group == other.group;
+    }
+  };
+  char host[256] = "";
+  ::gethostname(host, sizeof(host) - 1);
+  const MemoryLimit limit = readMemoryLimit();
+  const bool isHost = runsOnHost(artifact().manifest().target());
+  const Need mine = {hashBytes(host), hashBytes(limit.group),
+                     isHost ? plannedBytes(artifact().role()) : 0};
+  std::vector<Need> all(size_t(world.size()));
+  ZC_RETURN_IF_ERROR(world.all().allGather(&mine, all.data(), sizeof(mine)));
+  uint64_t wanted = 0, ranks = 0;
+  for (const Need &each : all)
+    if (each.isWith(mine)) {
+      wanted += each.bytes;
+      ++ranks;
+    }
+  return wanted <= limit.bytes
+             ? Status()
+             : makeError(StatusCode::ResourceExhausted, "the plan needs ",
+                         wanted, " bytes for ", ranks,
+                         ranks == 1 ? " rank" : " ranks",
+                         ", and control group '", limit.group, "' allows ",
+                         limit.bytes,
+                         "; raise its limit, or compile with less "
+                         "(--memory-budget)");
 }
 
 /// Notes wait for their place in what the run prints.
@@ -66,11 +112,13 @@ Status Trainer::prepare() {
   began = Clock::now();
   ZC_RETURN_IF_ERROR(openSession());
   if (options.data == kStandardInput) {
-    finishOnSignals(); // ranks agree on a stop while samples are waited for
+    // Ranks agree on a stop while samples are waited for.
+    finishOnSignals(world.isFirst() ? "stops before the first step" : nullptr);
     ZC_RETURN_IF_ERROR(openStream());
   }
   if (stopped)
     return Status();
+  ZC_RETURN_IF_ERROR(world.agree(checkRoom()));
   ZC_RETURN_IF_ERROR(world.agree(openFiles()));
   const HeldOut *heldOut = inside().evalData();
   Alike alike = listAlike(options, inside().data()->source(),
@@ -103,9 +151,7 @@ Status Trainer::prepare() {
       eraseText(state.options, name);
   state.compiled = describeCompiled(artifact().manifest());
   state.ways = inside().ways();
-  best = checkpoints.isResumed()
-             ? BestSoFar::read(checkpoints.folder(), bestMetric(), state.step)
-             : BestSoFar{bestMetric()};
+  readBest();
   ZC_RETURN_IF_ERROR(check(zc_set_seed(handle(), state.seed)));
   ZC_RETURN_IF_ERROR(world.agree(decideTotal()));
   ZC_RETURN_IF_ERROR(checkpoints.prepareBeside(executor()));
@@ -116,6 +162,19 @@ Status Trainer::prepare() {
   peakBytes = uint64_t(largest[0]);
   tellBefore();
   return Status();
+}
+
+/// A run goes on without it.
+void Trainer::readBest() {
+  best = BestSoFar{bestMetric()};
+  if (!checkpoints.isResumed())
+    return;
+  auto kept = BestSoFar::read(checkpoints.folder(), bestMetric(), state.step);
+  if (kept.ok())
+    best = *kept;
+  else
+    warn(kept.status().message() +
+         "; nobody knows which checkpoint was the best so far");
 }
 
 Status Trainer::prepareSession() {

@@ -91,6 +91,23 @@ class Folders(Keep):
         self.assertIn("removed 1 checkpoint that this run replaces", out)
         self.assertEqual(self.steps(), [2, 4])
 
+    def test_what_was_the_best_is_not_known(self):
+        """A damaged record is told of, and the run goes on."""
+        options = ("--eval-data", self.fixture.data, "--eval-every", 1,
+                   "--keep-best", "loss", "--checkpoint", self.folder / "ckpt")
+        self.go(2, *options[:-2])
+        record = self.folder / "ckpt" / "best.json"
+        whole = record.read_text()
+        for text in ("", "[" * 5000, "{}", whole.replace('"step": ', '"stop": ')):
+            record.write_text(text)
+            code, _, err = run("run", self.artifact, "--data",
+                               self.fixture.data, "--steps", 3, "--resume",
+                               *options)
+            self.assertEqual(code, 0, err)
+            self.assertRegex(err, "warning: '.*best.json' is damaged; nobody "
+                             "knows which checkpoint was the best so far")
+            shutil.rmtree(self.folder / "ckpt" / "step-3")
+
     def test_a_copy_of_any_name_leaves_later_ones(self):
         self.go(6, "--save-every", 2)
         folder = self.folder / "ckpt"

@@ -272,5 +272,40 @@ class BeforeTheFirstStep(RunTest):
             self.ends(process, signal.SIGTERM, time.monotonic())
 
 
+class WhileAnotherRankHangs(RunTest):
+    """The step that has to be finished first does not end."""
+
+    def begin(self, rank, artifact, log):
+        process = start(
+            "run", artifact, "--data", self.fixture.data, "--steps", 10**7,
+            "--log", log, "--checkpoint", self.folder / "ckpt",
+            env=dict(os.environ, RANK=str(rank), WORLD_SIZE="2",
+                     ZC_RENDEZVOUS_FILE=str(self.folder / "meeting")))
+        self.addCleanup(process.kill)
+        return process
+
+    def test_a_signal_says_what_it_does(self):
+        artifact = self.compile(self.fixture, "adamw", "--mesh", "dp=2",
+                                "--cpu-threads", 1, name="ranks.zca")
+        log = self.folder / "log.jsonl"
+        first, other = (self.begin(rank, artifact, log) for rank in (0, 1))
+        deadline = time.monotonic() + 60
+        while not (log.exists() and log.read_bytes().count(b"\n") > 3):
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.02)
+        other.send_signal(signal.SIGSTOP)
+        time.sleep(0.2)
+        first.send_signal(signal.SIGTERM)
+        said = next(line for line in first.stderr if "SIGTERM" in line)
+        self.assertEqual(said, "zc-run: note: SIGTERM: stops after this step "
+                         "and saves; once more to end at once\n")
+        self.assertIsNone(first.poll())
+        first.send_signal(signal.SIGTERM)
+        first.communicate(timeout=20)
+        self.assertEqual(first.returncode, 143)
+        other.kill()
+        other.communicate()
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -35,6 +35,8 @@ int finish(const Result<int> &result);
 std::string checkSeed(const std::string &text);
 std::string checkSteps(const std::string &text);
 std::string checkPositive(const std::string &text);
+/// A number in a range; CLI11's own lets "nan" through.
+CLI::Validator isWithin(double least, double most);
 
 /// Options of both commands.
 void addRankOptions(CLI::App &app, LaunchOptions &options);

@@ -81,7 +81,8 @@ Command addLaunchCommand(CLI::App &app) {
       ->required();
   app.add_option("--max-restarts", options.maxRestarts,
                  "where a rank dies, begin again from the latest checkpoint, K "
-                 "times in all [0]")
+                 "times in all; not where it was refused, as the next start "
+                 "would be, too [0]")
       ->check(checkPositive)
       ->type_name("K");
   app.add_option("--min-ranks", options.minRanks,

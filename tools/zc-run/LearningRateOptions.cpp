@@ -32,7 +32,7 @@ static void addShapeOptions(CLI::App &app, LearningRateSchedule &schedule) {
          "--lr-power", schedule.power,
          "with polynomial: the power of the share of steps that is left")
       ->capture_default_str()
-      ->check(CLI::Range(1e-6, 1e6))
+      ->check(isWithin(1e-6, 1e6))
       ->type_name("X")
       ->group(kGroup);
   app.add_option("--lr-step-size", schedule.stepSize,
@@ -43,7 +43,7 @@ static void addShapeOptions(CLI::App &app, LearningRateSchedule &schedule) {
   app.add_option("--lr-factor", schedule.factor,
                  "with step: the factor that the rate is multiplied by then")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(isWithin(0, 1))
       ->type_name("X")
       ->group(kGroup);
   app.add_option("--lr-decay-steps", schedule.decaySteps,

@@ -35,7 +35,7 @@ Command addLinksCommand(CLI::App &app) {
       ->check(CLI::Range(uint64_t(4096), uint64_t(1) << 30));
   app.add_option("--seconds", given->seconds,
                  "how long each size is repeated for")
-      ->check(CLI::Range(0.0, 100.0));
+      ->check(isWithin(0, 100));
   addRankOptions(app, given->ranks);
   return [given] {
     endOnSignals();

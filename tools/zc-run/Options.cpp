@@ -1,19 +1,23 @@
 // Shared by the commands: checks, and the options of both.
+#include "runtime/Base/Ending.h"
 #include "runtime/Base/Log.h"
 #include "runtime/Driver/EvaluationMetrics.h"
 #include "tools/zc-run/Commands.h"
 
 #include <charconv>
+#include <cstdlib>
 
 namespace zc {
 
-constexpr int kFailed = 1, kSignalled = 128;
+constexpr int kSignalled = 128;
 
 /// A failure that another rank reports is not reported twice.
 static int fail(const Status &status) {
-  if (status.code() != StatusCode::Cancelled)
+  if (status.code() != StatusCode::Cancelled) {
     logError(status.message());
-  return kFailed;
+    noteRefusal(status);
+  }
+  return failureCode();
 }
 
 int finish(const Result<int> &result) {
@@ -21,7 +25,7 @@ int finish(const Result<int> &result) {
     return fail(result.status());
   if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
     logError("cannot write to standard output");
-    return kFailed;
+    return kExitFailed;
   }
   return *result ? kSignalled + *result : 0;
 }
@@ -52,6 +56,20 @@ std::string checkPositive(const std::string &text) {
   return checkNumber(text, INT64_MAX, 1);
 }
 
+CLI::Validator isWithin(double least, double most) {
+  return CLI::Validator(
+      [=](const std::string &text) {
+        char *end = nullptr;
+        const double value = std::strtod(text.c_str(), &end);
+        const bool sound =
+            !text.empty() && *end == '\0' && value >= least && value <= most;
+        return sound ? std::string()
+                     : strCat("expected a number from ", least, " to ", most,
+                              ", found '", text, "'");
+      },
+      "");
+}
+
 void addRankOptions(CLI::App &app, LaunchOptions &options) {
   app.add_option("--local-ranks", options.localRanks,
                  "run all N ranks as threads of this process, without a "
@@ -62,7 +80,7 @@ void addRankOptions(CLI::App &app, LaunchOptions &options) {
   app.add_option("--timeout", options.timeout,
                  "seconds that ranks wait for one another")
       ->capture_default_str()
-      ->check(CLI::Range(0.001, 1e9))
+      ->check(isWithin(0.001, 1e9))
       ->type_name("S")
       ->group("Machine");
 }

@@ -364,7 +364,7 @@ static void addOptions(CLI::App &app, RunArguments &given) {
   app.add_option("--max-time", options.maxTime,
                  "stop after the step that ends S seconds or more after the "
                  "start, and save")
-      ->check(CLI::Range(0.001, 1e12))
+      ->check(isWithin(0.001, 1e12))
       ->type_name("S")
       ->group("Machine");
   addMachineOptions(app, options.threads, options.offloadFolder);
