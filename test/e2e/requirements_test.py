@@ -252,7 +252,7 @@ class Bytes(RequirementsTest):
         self.assertGreaterEqual(model, 3 * at_peak["parameters"])
         self.assertAlmostEqual(found["fragmentation"],
                                at_peak["unused"] / found["peak"])
-        self.assertLess(found["fragmentation"], 0.05)
+        self.assertLess(found["fragmentation"], 0.005)  # found: 0.0003
 
     def test_copies_of_each_class(self):
         """C-34: of n ranks' parameters, gradients and moments there are n or 1
