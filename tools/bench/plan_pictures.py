@@ -109,7 +109,7 @@ def plan(zc, layers=LAYERS, sizes=None):
     found, command = zc.plan(
         model, "--precision", "fp16", "--optimizer", "adamw", "--cluster",
         "v100-dgx2", "--search", "--ranks", 8, "--accumulate", 8, "--schedule",
-        "1f1b", "--offload", "none", "--time-limit", 600)
+        "1f1b", "--offload", "none", "--time-limit", 40)
     yield Figure(
         "A search", draw_front(found["search"],
                                cluster["device"]["memory_bytes"]),
