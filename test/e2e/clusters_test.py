@@ -89,7 +89,7 @@ class Keys(ZcTest):
                 inner = f"{where}.{key}".strip(".")
                 if isinstance(value, dict):
                     yield from objects(value, inner)
-                elif isinstance(value, list):
+                elif isinstance(value, list) and isinstance(value[0], dict):
                     yield from objects(value[0], inner + "[]")
         found = {each for each in objects(FULL, "")
                  if not each.startswith("shares[].device")}

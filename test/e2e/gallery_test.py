@@ -143,12 +143,10 @@ class Gallery(ZcTest):
         fills = [each.get("fill") for each in boxes]
         for color in plan_pictures.CALLS.values():
             self.assertIn(color, fills)
-        # 8 micro-batches of 4 roles, forward and backward.
+        # 8 micro-batches of 4 roles; the last one has both passes in one.
         for name in ("forward", "backward"):
-            self.assertEqual(fills.count(plan_pictures.CALLS[name]), 32, name)
-        rows = {each.get("y") for each in boxes
-                if each.get("fill") == plan_pictures.CALLS["forward"]}
-        self.assertEqual(len(rows), 4)
+            self.assertEqual(fills.count(plan_pictures.CALLS[name]), 24, name)
+        self.assertEqual(fills.count(plan_pictures.BOTH), 8)
         self.assertRegex(step.caption, r"bubble, [1-9]\d?% of the time")
         points = [each for each in
                   ElementTree.fromstring(search.picture).iter()
@@ -156,7 +154,9 @@ class Gallery(ZcTest):
         tried = int(search.caption.split()[0])
         front = sum(each.get("r") == "4" for each in points)
         self.assertGreater(front, 0)
-        self.assertEqual(len(points), tried + front)
+        # Those that zc refuses are tried, too, and are no points.
+        self.assertLess(front, len(points))
+        self.assertLessEqual(len(points), tried + front)
         picture = ElementTree.fromstring(plan_pictures.stack([step, search]))
         self.assertEqual(len(self.boxes(picture)), 1 + len(boxes))
 

@@ -29,8 +29,10 @@ class Search(PlanTest):
                       "--cluster", self.cluster]
 
     def search(self, *options):
+        # A busy machine must not end it before all are tried.
+        limit = () if "--time-limit" in options else ("--time-limit", 1000)
         return json.loads(self.zc("plan", *self.model, "--search", "--json",
-                                  *options))["search"]
+                                  *limit, *options))["search"]
 
     def test_finds_what_trying_all_finds(self):
         """Each layout's figures are those of its own plan."""
@@ -74,13 +76,14 @@ class Search(PlanTest):
                              ("pp=2,dp=2", 1, "1f1b"))
 
     def test_little_time(self):
-        """The likeliest are tried in any case."""
+        """The likeliest are tried in any case: they are as good as estimates, no
+        more is promised without time."""
         found = self.search("--ranks", "8", "--time-limit", "0")
         self.assertFalse(found["complete"])
         self.assertGreaterEqual(found["exact"], 8)
         everything = self.search("--ranks", "8")
         self.assertLess(found["winner"]["step_s"],
-                        search_all.NEAR * everything["winner"]["step_s"])
+                        1.25 * everything["winner"]["step_s"])
 
     def test_nothing_fits(self):
         tiny = dict(CLUSTER, device=dict(CLUSTER["device"], memory_bytes=1e5))

@@ -13,6 +13,7 @@ PLANNED = dict(width=2048, heads=16, length=1024, batch=64, vocabulary=32000)
 LAYERS = 8
 ORDER, SENDS, STREAM = 16, 17, 1  # tracks of a timeline
 CALLS = {"forward": "#4c72b0", "backward": "#55a868", "apply": "#937860"}
+BOTH = "#8c8c8c"  # a forward and its backward in one program
 WIDTH = 760  # of a drawing of a plan
 
 
@@ -36,7 +37,7 @@ def draw_timeline(events):
             program, number = name.split()
             words = number if (until - begin) * scale > 14 else ""
             parts.append(box(LEFT + begin * scale, y, (until - begin) * scale,
-                             ROW, CALLS.get(program.split(".")[0], "#8c8c8c"),
+                             ROW, CALLS.get(program.split(".")[0], BOTH),
                              words))
         for track, color, down in ((STREAM, "#dd8452", ROW + 1),
                                    (SENDS, "#c44e52", ROW + 8)):
@@ -101,7 +102,8 @@ def plan(zc, layers=LAYERS, sizes=None):
                         found["plan"]["exposed_s"].items())
     yield Figure(
         "A step of a pipeline", draw_timeline(json.loads(timeline.read_text())),
-        "Forwards are blue, backwards green, updates brown, numbers are "
+        "Forwards are blue, backwards green, both in one grey, updates brown, "
+        "numbers are "
         "micro-batches; below them collectives (orange) and sends (red). White "
         f"is the bubble, {100 * found['plan']['bubble_of_total']:.0f}% of the "
         f"time; of the step the slowest role waits: {exposed}.", command)
@@ -109,7 +111,7 @@ def plan(zc, layers=LAYERS, sizes=None):
     found, command = zc.plan(
         model, "--precision", "fp16", "--optimizer", "adamw", "--cluster",
         "v100-dgx2", "--search", "--ranks", 8, "--accumulate", 8, "--schedule",
-        "1f1b", "--offload", "none", "--time-limit", 600)
+        "1f1b", "--offload", "none", "--time-limit", 40)
     yield Figure(
         "A search", draw_front(found["search"],
                                cluster["device"]["memory_bytes"]),
