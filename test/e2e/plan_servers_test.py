@@ -2,9 +2,14 @@
 """zc plan --straggler and --servers: ranks that are not alike, and parameter
 servers in place of sums, against closed forms."""
 import json
+import subprocess
+import sys
 import unittest
 
+from zctest import FIXTURES
 from plan_test import PlanTest
+
+ROOT = FIXTURES.parents[1]
 
 LATENCY, RATE, CALL = 1e-4, 1e8, 1e-5
 
@@ -103,6 +108,43 @@ class Servers(PlanTest):
                 (["one layout"], "--table", "--servers", 1)):
             self.fails(2, patterns, "plan", *self.model, "--mesh", "dp=2",
                        *options)
+
+
+class Pipedream(PlanTest):
+    """Figure 5 of PipeDream (Narayanan et al. 2019) names how VGG-16 trains."""
+
+    def describe(self):
+        """V100s, one in each node of a network of 10 Gb/s."""
+        cluster = json.loads(
+            (ROOT / "tools" / "clusters" / "v100-dgx2.json").read_text())
+        cluster["levels"] = [{"name": "ethernet", "size": 16,
+                              "bytes_per_s": 1.25e9, "latency_s": 3e-5}]
+        del cluster["collectives"]["protocols"]
+        path = self.folder / "ethernet.json"
+        path.write_text(json.dumps(cluster))
+        return path
+
+    def test_vgg16(self):
+        """Replicas of the convolutions before one stage of linear layers are
+        quicker than data parallelism, synchronous or not, and than a pipeline
+        of single stages."""
+        model = self.folder / "vgg.onnx"
+        subprocess.run([sys.executable, ROOT / "tools" / "bench" /
+                        "large_vgg.py", model, "--batch", "224"], check=True,
+                       stdout=subprocess.DEVNULL)
+        options = [model, "--loss", "softmax-cross-entropy", "--cluster",
+                   self.describe()]
+        stages = [*options, "--mesh", "pp=8", "--schedule", "1f1b",
+                  "--accumulate", 14]
+        synchronous = self.plan(*options, "--mesh", "dp=8")["step_s"]
+        asynchronous = self.plan(*options, "--mesh", "dp=8", "--servers", 8,
+                                 "--sync", "asp")["servers"]["step_s"]
+        straight = self.plan(*stages)["step_s"]
+        replicas = self.plan(*stages, "--stage-replicas", "auto")["step_s"]
+        # The paper has up to 5 times, of all its models and clusters.
+        self.assertLess(1.5 * replicas, synchronous)
+        self.assertLess(1.1 * replicas, asynchronous)
+        self.assertLess(5 * replicas, straight)
 
 
 if __name__ == "__main__":
