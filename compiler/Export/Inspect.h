@@ -97,11 +97,10 @@ struct MemoryReport {
   uint64_t peak = 0;
   std::vector<ProgramMemory> programs;
   int peakProgram = -1;
-  std::string peakName;           // its name; empty: there is none
+  std::string peakName;           // empty: there is none
   bool peakIsBesideSteps = false; // as `init` and `eval` are
-  /// Bytes by class at the peak: each byte counts in one class, states
-  /// included, and bytes without a value are unused. Together they are the
-  /// peak.
+  /// Bytes by class at the peak, and their sum: each byte counts in one class,
+  /// states included; those without a value are unused.
   ClassBytes atPeak{};
   uint64_t unusedAtPeak = 0;
   /// Bytes of the optimizer for each element of trained parameters, whole ones,

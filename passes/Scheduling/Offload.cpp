@@ -77,9 +77,9 @@ double Offloader::run() {
     return 0;
   // It runs once, and is not to need more room than steps do.
   const bool isInit = program.getSymName() == train::kInitProgram;
-  const double waiting = chooseOffloadTimes(
-      getTarget(program).rates(), uses.getSeconds(), copies,
-      isInit ? StoreRoom::Least : StoreRoom::Quick);
+  const double waiting =
+      chooseOffloadTimes(getTarget(program).rates(), uses.getSeconds(), copies,
+                         isInit ? StoreRoom::Least : StoreRoom::Quick);
   placeStores();
   placeFetches();
   placeWaits();

@@ -10,7 +10,7 @@ namespace zc::train {
 std::array<int64_t, 3> MatmulShape::extents() const {
   auto left = cast<RankedTensorType>(lhs.getType()).getShape();
   auto right = cast<RankedTensorType>(rhs.getType()).getShape();
-  // Of rows of several dims, the right one has fewer.
+  // The right operand of rows of several dims has fewer.
   const size_t last = left.size() - 1;
   const int64_t m = transposeLhs ? left[last] : left[last - 1];
   const int64_t k = transposeLhs ? left[last - 1] : left[last];
