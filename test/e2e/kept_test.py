@@ -283,8 +283,8 @@ class Lossless(Kept):
         return peaks
 
     def test_convolutions(self):
-        # With fewer samples no kept value is alive at the peak.
-        peaks = self.check("vgg", "--batch", 16)
+        # The peak of other batches is a convolution's scratch memory.
+        peaks = self.check("vgg", "--accumulate", 2)
         self.assertLess(peaks["sparse=0.6"], peaks["none"])
 
     def test_signs(self):
@@ -312,7 +312,7 @@ class Lossless(Kept):
     def test_no_room(self):
         """A run that needs more room ends and says so. Its checkpoint is the
         last whole step, from which another plan goes on as if nothing was."""
-        fixture, batch = Fixture("vgg"), 16
+        fixture, batch = Fixture("vgg"), 8
         arrays = {name: np.concatenate([array] * 4)
                   for name, array in np.load(fixture.data).items()}
         arrays["x"][2 * batch:] *= -3
@@ -363,7 +363,7 @@ class Partition(Kept):
     def test_transformer(self):
         fixture = Fixture("gpt")
         self.check(fixture, "tp=2", 2)
-        self.check(fixture, "tp=2", 2, "--recompute", "layer")
+        self.check(fixture, "tp=2", 2, "--recompute", "sqrt")
         self.check(fixture, "dp=2,tp=2", 4, "--zero", 3)
 
 

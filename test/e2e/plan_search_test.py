@@ -106,11 +106,15 @@ class Search(PlanTest):
                          {"none"})
         self.assertEqual(room["offloading"], "")
         least = min(each["memory"] for each in room["layouts"])
-        tight = search(least * 1.01)
+        tight = search(room["winner"]["memory"] * 1.01)
         self.assertEqual(tight["winner"]["offload"], "none")
         self.assertRegex(tight["offloading"],
                          "^the best that offloads .*--offload optimizer.* is .*"
                          "slower: .* copies to and from the second memory")
+        tighter = search(least * 1.01)
+        self.assertEqual(tighter["winner"]["offload"], "optimizer")
+        self.assertRegex(tighter["offloading"],
+                         "^the best that offloads nothing .* is .* slower")
         short = search(least * 0.97)
         self.assertEqual(short["winner"]["offload"], "optimizer")
         self.assertIn("--offload optimizer", short["winner"]["options"])
