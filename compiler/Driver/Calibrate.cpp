@@ -6,6 +6,7 @@
 #include "compiler/Driver/Diagnostics.h"
 #include "compiler/Driver/Process.h"
 #include "compiler/Plan/Calibration.h"
+#include "runtime/Base/Cores.h"
 #include "runtime/Base/File.h"
 #include "runtime/Plan/Artifact.h"
 #include "runtime/Plan/Npy.h"
@@ -14,6 +15,7 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
@@ -154,10 +156,10 @@ private:
   }
 
   /// Among 2, 4, 8, ... ranks, as long as each has a core of its own: of more
-  /// the times would say how they take turns.
+  /// the times would say how they take turns. 32 take 4 GiB of memory.
   Status measureLinks() {
     const int64_t most =
-        options.quick ? 2 : int64_t(std::thread::hardware_concurrency());
+        options.quick ? 2 : std::clamp<int64_t>(usableCores(), 2, 32);
     for (int64_t ranks = 2; ranks <= most; ranks *= 2)
       ZC_RETURN_IF_ERROR(measureLinksOf(ranks));
     return Status();

@@ -82,7 +82,7 @@ uint64_t FunctionSizes::count(const proto::NodeProto &node) const {
   if (auto called = sizes.find(getKey(node)); called != sizes.end()) {
     inside = called->second;
   } else if (isIf(node)) {
-    inside = kMost;
+    inside = node.attribute().empty() ? 0 : kMost;
     for (const proto::AttributeProto &branch : node.attribute())
       inside = std::min(inside, countAll(branch.g().node()));
   }

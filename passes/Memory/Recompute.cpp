@@ -100,8 +100,12 @@ private:
       lowest = peak->total();
       choice = part;
     }
-    if (lowest == whole->total())
+    // Under a budget that the part does not meet, plans that compute more again
+    // or move more states may need the whole list.
+    if (lowest == whole->total() || (budget > 0 && lowest > budget)) {
+      choice = asked;
       return success();
+    }
     forget();
     dist::addNote(getOperation(),
                   "--offload leaves " + printLeftOut(asked, choice) +
@@ -216,6 +220,8 @@ private:
   /// which all of them together need not be.
   PlanThatFits
   chooseWithFewerEncodings(llvm::function_ref<PlanThatFits()> choose) {
+    if (least && least->persistent > budget) // no encoding helps
+      return std::optional<MemoryPlan>();
     const auto seen = std::make_tuple(encoding, least, leastOffload);
     std::vector<EncodingChoice> parts = listParts(encoding);
     if (!parts.empty())

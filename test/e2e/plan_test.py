@@ -22,6 +22,7 @@ import large_llama  # noqa: E402
 
 LOSS = ("--loss", "softmax-cross-entropy")
 
+
 class PlanTest(ZcTest):
 
     def setUp(self):

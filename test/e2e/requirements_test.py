@@ -221,7 +221,6 @@ class Steps(RequirementsTest):
                              * (ranks - 1) / ranks)
 
 
-
 class Bytes(RequirementsTest):
 
     def test_a_parameter(self):
