@@ -88,6 +88,37 @@ std::string writeNetwork(unsigned layers, std::mt19937 &random,
          ") {\n" + program + "  return " + last + ", %g" + values + "\n}\n";
 }
 
+/// A plan's peak and time.
+struct Choice {
+  int64_t peak;
+  double seconds;
+};
+
+/// Budgets from `first` to `last`, `by` apart.
+struct Budgets {
+  int64_t first, last, by;
+};
+
+/// How long the forward ops take that run again if only `kept` is kept.
+double secondsAgain(const StepAnalysis &analysis, const llvm::BitVector &kept) {
+  double seconds = 0;
+  const llvm::BitVector places = analysis.getRecomputed(kept);
+  for (unsigned place : places.set_bits())
+    seconds += estimateSeconds(analysis.getForward()[place]);
+  return seconds;
+}
+
+/// Every part of what the backward reads, not only those that the pass tries.
+std::vector<llvm::BitVector> listParts(const StepAnalysis &analysis) {
+  const SmallVector<unsigned> saved(analysis.getSaved().set_bits());
+  std::vector<llvm::BitVector> parts(1u << saved.size(), analysis.getSaved());
+  for (unsigned subset = 0; subset < parts.size(); ++subset)
+    for (auto [bit, index] : llvm::enumerate(saved))
+      if (subset >> bit & 1)
+        parts[subset].reset(index);
+  return parts;
+}
+
 class RecomputeTest : public ::testing::Test {
 protected:
   RecomputeTest() {
@@ -119,9 +150,31 @@ protected:
     return std::pair(work[1], work[2]);
   }
 
-  std::optional<double> recompute(ModuleOp module, int64_t budget) {
-    auto found = fit(module, budget);
-    return found ? std::optional<double>(found->first) : std::nullopt;
+  /// The pass finds the quickest of all choices that fit each budget, to
+  /// `within` seconds, and more memory never makes it slower. `check` is called
+  /// with each plan and its seconds of copies.
+  void checkBudgets(ModuleOp module, double forward,
+                    const std::vector<Choice> &choices, Budgets budgets,
+                    const std::string &offload, double within,
+                    llvm::function_ref<void(ModuleOp, double)> check) {
+    double previous = std::numeric_limits<double>::infinity();
+    for (int64_t budget = budgets.first; budget <= budgets.last;
+         budget += budgets.by) {
+      std::optional<double> best;
+      for (const Choice &choice : choices)
+        if (choice.peak <= budget)
+          best = std::min(best.value_or(choice.seconds), choice.seconds);
+      OwningOpRef<ModuleOp> copy = module.clone();
+      auto found = fit(*copy, budget, offload);
+      ASSERT_EQ(found.has_value(), best.has_value()) << "budget " << budget;
+      if (!found)
+        continue;
+      const double seconds = found->first * forward + found->second;
+      EXPECT_NEAR(seconds, *best, within) << "budget " << budget;
+      EXPECT_LE(seconds, previous);
+      previous = seconds;
+      check(*copy, found->second);
+    }
   }
 
   /// By how much copies of `moved` bytes make a step longer.
@@ -141,48 +194,19 @@ TEST_F(RecomputeTest, TakesTheQuickestPlanThatFits) {
     ASSERT_TRUE(module);
     StepAnalysis analysis(findStep(*module));
     PlanCandidates candidates(analysis);
-    SmallVector<unsigned> saved(analysis.getSaved().set_bits());
-    ASSERT_FALSE(saved.empty());
-    // Every choice, not only those that the pass would try.
-    std::vector<std::pair<int64_t, double>> choices;
-    for (unsigned subset = 0; subset < 1u << saved.size(); ++subset) {
-      llvm::BitVector kept = analysis.getSaved();
-      for (auto [bit, index] : llvm::enumerate(saved))
-        if (subset >> bit & 1)
-          kept.reset(index);
-      double seconds = 0;
-      llvm::BitVector places = analysis.getRecomputed(kept);
-      for (unsigned place : places.set_bits())
-        seconds += estimateSeconds(analysis.getForward()[place]);
+    ASSERT_TRUE(analysis.getSaved().any());
+    std::vector<Choice> choices;
+    for (const llvm::BitVector &kept : listParts(analysis)) {
       FailureOr<Peak> peak = measurePeak(*module, kept, {}, {}, listRest());
       ASSERT_TRUE(succeeded(peak));
-      choices.push_back({peak->total(), seconds});
+      choices.push_back({peak->total(), secondsAgain(analysis, kept)});
     }
-    double previous = std::numeric_limits<double>::infinity();
-    for (int64_t budget = 2048; budget <= 16384; budget += 1024) {
-      std::optional<double> best;
-      for (auto [peak, seconds] : choices)
-        if (peak <= budget)
-          best = std::min(best.value_or(seconds), seconds);
-      OwningOpRef<ModuleOp> copy = module->clone();
-      std::optional<double> found = recompute(*copy, budget);
-      ASSERT_EQ(found.has_value(), best.has_value()) << "budget " << budget;
-      if (!found)
-        continue;
-      EXPECT_TRUE(succeeded(verify(*copy)));
-      EXPECT_NEAR(*found * candidates.forwardSeconds(), *best, 1e-15);
-      // More memory never makes it slower.
-      EXPECT_LE(*found, previous);
-      previous = *found;
-    }
+    checkBudgets(*module, candidates.forwardSeconds(), choices,
+                 {2048, 16384, 1024}, "", 1e-15, [](ModuleOp plan, double) {
+                   EXPECT_TRUE(succeeded(verify(plan)));
+                 });
   }
 }
-
-/// A plan's peak and time.
-struct Choice {
-  int64_t peak;
-  double seconds;
-};
 
 // Every value kept, computed again or offloaded, and the parameter and the
 // moments offloaded or not: the pass finds the quickest of all choices that
@@ -217,10 +241,7 @@ TEST_F(RecomputeTest, ChoosesWhatToOffloadAsWell) {
           offload.values.set(index);
         rest /= 3;
       }
-      double again = 0;
-      llvm::BitVector places = analysis.getRecomputed(kept);
-      for (unsigned place : places.set_bits())
-        again += estimateSeconds(analysis.getForward()[place]);
+      const double again = secondsAgain(analysis, kept);
       FailureOr<Peak> peak =
           measurePeak(*module, kept, offload, {}, listRest());
       ASSERT_TRUE(succeeded(peak));
@@ -231,24 +252,10 @@ TEST_F(RecomputeTest, ChoosesWhatToOffloadAsWell) {
           {peak->total(), again + copySeconds(getTarget(*module).rates(), again,
                                               step, moved)});
     }
-    double forward = PlanCandidates(analysis).forwardSeconds();
-    double previous = std::numeric_limits<double>::infinity();
-    for (int64_t budget = 2 * kBytes; budget <= 10 * kBytes; budget += kBytes) {
-      std::optional<double> best;
-      for (const Choice &choice : choices)
-        if (choice.peak <= budget)
-          best = std::min(best.value_or(choice.seconds), choice.seconds);
-      OwningOpRef<ModuleOp> copy = module->clone();
-      auto found = fit(*copy, budget, "auto");
-      ASSERT_EQ(found.has_value(), best.has_value()) << "budget " << budget;
-      if (!found)
-        continue;
-      double seconds = found->first * forward + found->second;
-      EXPECT_NEAR(seconds, *best, 1e-12) << "budget " << budget;
-      EXPECT_LE(seconds, previous);
-      previous = seconds;
-      numOffloading += found->second > 0;
-    }
+    checkBudgets(
+        *module, PlanCandidates(analysis).forwardSeconds(), choices,
+        {2 * kBytes, 10 * kBytes, kBytes}, "auto", 1e-12,
+        [&](ModuleOp, double copying) { numOffloading += copying > 0; });
   }
   EXPECT_GT(numOffloading, 0u);
 }
@@ -288,39 +295,18 @@ TEST_F(RecomputeTest, ChoosesWhetherBusyParametersStay) {
     ASSERT_EQ(away.staying, 0);
     ASSERT_GT(away.waiting, staying.waiting);
     std::vector<Choice> choices;
-    SmallVector<unsigned> saved(analysis.getSaved().set_bits());
-    for (unsigned subset = 0; subset < 1u << saved.size(); ++subset) {
-      llvm::BitVector kept = analysis.getSaved();
-      for (auto [bit, index] : llvm::enumerate(saved))
-        if (subset >> bit & 1)
-          kept.reset(index);
-      double again = 0;
-      llvm::BitVector places = analysis.getRecomputed(kept);
-      for (unsigned place : places.set_bits())
-        again += estimateSeconds(analysis.getForward()[place]);
+    for (const llvm::BitVector &kept : listParts(analysis)) {
+      const double again = secondsAgain(analysis, kept);
       for (bool stays : {true, false})
         choices.push_back(
             {measureForm(kept, stays).total(),
              again + (stays ? 0 : away.waiting - staying.waiting)});
     }
-    double forward = PlanCandidates(analysis).forwardSeconds();
-    double previous = std::numeric_limits<double>::infinity();
-    for (int64_t budget = 8192; budget <= 65536; budget += 1024) {
-      std::optional<double> best;
-      for (const Choice &choice : choices)
-        if (choice.peak <= budget)
-          best = std::min(best.value_or(choice.seconds), choice.seconds);
-      OwningOpRef<ModuleOp> copy = module->clone();
-      auto found = fit(*copy, budget, "parameters");
-      ASSERT_EQ(found.has_value(), best.has_value()) << "budget " << budget;
-      if (!found)
-        continue;
-      double seconds = found->first * forward + found->second;
-      EXPECT_NEAR(seconds, *best, 1e-12) << "budget " << budget;
-      EXPECT_LE(seconds, previous);
-      previous = seconds;
-      ++((*copy)->hasAttr(kKeepsBusyAttr) ? numStaying : numAway);
-    }
+    checkBudgets(*module, PlanCandidates(analysis).forwardSeconds(), choices,
+                 {8192, 65536, 1024}, "parameters", 1e-12,
+                 [&](ModuleOp plan, double) {
+                   ++(plan->hasAttr(kKeepsBusyAttr) ? numStaying : numAway);
+                 });
   }
   EXPECT_GT(numStaying, 0u);
   EXPECT_GT(numAway, 0u);
