@@ -2,11 +2,9 @@
 #ifndef ZC_COMPILER_PLAN_HOSTMEMORY_H
 #define ZC_COMPILER_PLAN_HOSTMEMORY_H
 
-#include "runtime/Base/Status.h"
-#include "runtime/Plan/Manifest.pb.h"
-#include "runtime/Simulate/Cluster.h"
+#include "runtime/Plan/Mesh.h"
+#include "runtime/Simulate/TimedPrograms.h"
 
-#include <string>
 #include <vector>
 
 namespace zc {
@@ -19,13 +17,11 @@ struct HostMemory {
   int64_t node = 0;       // its number
 };
 
-/// `offloaded`: bytes of a rank of each role. `placement`: as in
-/// SimulationOptions, of axes that the mesh has. A node is a block of the
-/// cluster's innermost level. Fails where the manifest's mesh is none.
-Result<HostMemory> measureHostMemory(const plan::Manifest &manifest,
-                                     const Cluster &cluster,
-                                     const std::vector<uint64_t> &offloaded,
-                                     const std::vector<std::string> &placement);
+/// `offloaded`: bytes of a rank of each role. `programs` says on which devices
+/// ranks stand. A node is a block of the cluster's innermost level.
+HostMemory measureHostMemory(const Mesh &mesh, const Cluster &cluster,
+                             const std::vector<uint64_t> &offloaded,
+                             const TimedPrograms &programs);
 
 } // namespace zc
 

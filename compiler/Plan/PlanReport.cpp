@@ -161,10 +161,8 @@ const PlannedRole &slowestRole(const PlanReport &report) {
                            });
 }
 
-Status countWays(const plan::Manifest &manifest, const Cluster &cluster,
-                 const SimulationOptions &options, PlanReport &report) {
-  ZC_ASSIGN_OR_RETURN(const TimedPrograms programs,
-                      TimedPrograms::of(manifest, cluster, options.placement));
+void countWays(const plan::Manifest &manifest, const TimedPrograms &programs,
+               PlanReport &report) {
   const int role = report.traffic.role;
   const RunCounts runs = countRuns(manifest, role, /*isLate=*/false);
   for (size_t i = 0; i < runs.programs.size(); ++i) {
@@ -176,26 +174,23 @@ Status countWays(const plan::Manifest &manifest, const Cluster &cluster,
         report.ways[programs.exposure(each.exposure)][each.method->name()] +=
             runs.programs[i];
   }
-  return Status();
 }
 
-Status compareMemory(const plan::Manifest &manifest, const Cluster &cluster,
-                     const std::vector<std::string> &placement,
-                     PlanReport &report) {
+void compareMemory(const plan::Manifest &manifest, const Cluster &cluster,
+                   const Mesh &mesh, const TimedPrograms &programs,
+                   PlanReport &report) {
   auto fits = [](uint64_t bytes, uint64_t room) {
     return room == 0 || bytes <= room;
   };
   const MemoryReport &most = report.roles[size_t(report.largestRole)].memory;
   report.fitsDevice = fits(most.peak, cluster.device.memoryBytes);
   if (runsOnHost(manifest.target()))
-    return Status(); // it offloads to a file
+    return; // it offloads to a file
   std::vector<uint64_t> offloaded;
   for (const PlannedRole &role : report.roles)
     offloaded.push_back(role.memory.offloadedBytes);
-  ZC_ASSIGN_OR_RETURN(
-      report.host, measureHostMemory(manifest, cluster, offloaded, placement));
+  report.host = measureHostMemory(mesh, cluster, offloaded, programs);
   report.fitsHost = fits(report.host.nodeBytes, cluster.hostMemoryBytes);
-  return Status();
 }
 
 } // namespace
@@ -230,15 +225,16 @@ Result<PlanReport> planStep(const plan::Manifest &manifest,
     if (role.memory.peak > report.roles[size_t(report.largestRole)].memory.peak)
       report.largestRole = i;
   }
-  ZC_RETURN_IF_ERROR(
-      compareMemory(manifest, cluster, options.placement, report));
+  ZC_ASSIGN_OR_RETURN(const TimedPrograms programs,
+                      TimedPrograms::of(manifest, cluster, options.placement));
+  compareMemory(manifest, cluster, mesh, programs, report);
   const SimulatedRole &slowest = slowestRole(report).times;
   report.exposed = slowest.exposed;
   for (const auto &[kind, seconds] : slowest.computeByKind)
     report.computed[std::string(kind)] += seconds;
   report.links = measureLinks(cluster, report);
   report.traffic = measureComm(manifest);
-  ZC_RETURN_IF_ERROR(countWays(manifest, cluster, options, report));
+  countWays(manifest, programs, report);
   report.parameters = countParameters(manifest);
   const Products products = countProducts(manifest, uses, double(ranksOfRole));
   if (products.byType[plan::U8] > 0)
