@@ -35,19 +35,20 @@ static bool stayOn(const std::vector<int> &processors) {
 void Pin::review(int caller, Clock::time_point now) {
   if (thread >= processors.size() || refused)
     return;
-  if (company.isThere(now)) {
-    if (held)
-      letGo(now);
-  } else if (!held && now >= back) {
-    take(caller, now);
-  }
+  const bool isWanted = company.isThere(now);
+  if (held && isWanted)
+    return letGo(now);
+  const int free =
+      processors[thread] == caller ? processors.front() : processors[thread];
+  if (held ? own != free : !isWanted && now >= back)
+    stay(free, now);
 }
 
-void Pin::take(int caller, Clock::time_point now) {
+void Pin::stay(int processor, Clock::time_point now) {
   if (everywhere.empty())
     everywhere = maskOfThread();
-  const int own = processors[thread];
-  held = stayOn({own == caller ? processors.front() : own});
+  own = processor;
+  held = stayOn({own});
   refused = !held;
   taken = now;
 }

@@ -2,7 +2,7 @@
 #ifndef ZC_KERNELS_CPU_PIN_H
 #define ZC_KERNELS_CPU_PIN_H
 
-#include "kernels/Cpu/Company.h"
+#include "runtime/Base/Company.h"
 
 #include <sched.h>
 #include <vector>
@@ -24,24 +24,25 @@ public:
 
   /// Thread `thread` of a team with a processor for each; `processors` are
   /// empty where all may go anywhere.
-  Pin(const std::vector<int> &processors, uint32_t thread,
-      long (*count)() = countPreemptions)
-      : processors(processors), thread(thread), company(count) {}
+  Pin(const std::vector<int> &processors, uint32_t thread, Company &company)
+      : processors(processors), thread(thread), company(company) {}
 
-  /// Takes the processor, or lets go of it. Called by that thread, often.
+  /// Takes the processor, or lets go of it; changes it where the caller came
+  /// there. Called by that thread, often.
   /// `caller`: the processor on which the team's caller was last seen.
   void review(int caller, Clock::time_point now);
 
   bool holds() const { return held; }
 
 private:
-  void take(int caller, Clock::time_point now);
+  void stay(int processor, Clock::time_point now);
   void letGo(Clock::time_point now);
 
   const std::vector<int> &processors;
   std::vector<cpu_set_t> everywhere; // where the thread might run before
   const uint32_t thread;
-  Company company;
+  Company &company;
+  int own = -1; // the processor that it holds
   bool held = false, refused = false;
   std::chrono::milliseconds away = kAway;
   Clock::time_point taken, back;

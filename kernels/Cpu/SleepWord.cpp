@@ -1,6 +1,6 @@
 #include "kernels/Cpu/SleepWord.h"
 
-#include "kernels/Cpu/Company.h"
+#include "runtime/Base/Company.h"
 
 #include <chrono>
 #include <climits>
@@ -30,37 +30,13 @@ Clock::duration chooseSpin() {
   return kSpin;
 }
 
-thread_local Company company;
-
-void pauseBriefly() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
-
-/// Whether the number changed before the time was over.
-bool spinWhile(const std::atomic<uint32_t> &value, uint32_t old) {
-  static const Clock::duration spin = chooseSpin();
-  constexpr int kLooks = 64; // between two looks at the clock
-  const Clock::time_point begin = Clock::now();
-  Clock::time_point now = begin;
-  while (now - begin < spin && !company.isThere(now)) {
-    for (int i = 0; i < kLooks; ++i) {
-      if (value.load(std::memory_order_acquire) != old)
-        return true;
-      pauseBriefly();
-    }
-    now = Clock::now();
-  }
-  return false;
-}
-
 } // namespace
 
 void SleepWord::waitWhile(uint32_t old, uint32_t group) {
-  if (spinWhile(value, old))
+  static const Clock::duration spin = chooseSpin();
+  if (waitAwake(spin, [&] { return load() != old; }))
     return;
-  company.lookAround(Clock::now());
+  ownCompany().lookAround(Clock::now());
   sleepers.fetch_add(1);
   ::syscall(SYS_futex, &value, FUTEX_WAIT_BITSET_PRIVATE, old, nullptr, nullptr,
             group);

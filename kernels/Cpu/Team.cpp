@@ -1,5 +1,6 @@
 #include "kernels/Cpu/Team.h"
 #include "kernels/Cpu/Pin.h"
+#include "runtime/Base/Company.h"
 
 #include <algorithm>
 #include <csignal>
@@ -11,9 +12,11 @@ namespace zc::kernels {
 namespace {
 
 // Seconds of work from which on it pays to wake others: a sleeper needs 50
-// microseconds or so. Waking has a cost: others stay awake for a while after
-// the work, on processors that may be wanted.
-constexpr double kWorthWaking = 100e-6, kWaking = 100e-6;
+// microseconds or so.
+constexpr double kWorthWaking = 100e-6;
+// What waking costs: the caller calls the system. Helpers stay awake for a
+// while after the work, which costs more where others want their processors.
+constexpr double kWaking = 5e-6, kWakingAmongOthers = 100e-6;
 // Work that is done alone pays back a debt by this part of its seconds, so that
 // on a busy machine a team is at most so much slower than one thread.
 constexpr double kRepaid = 0.1;
@@ -80,6 +83,8 @@ Team::~Team() {
 }
 
 bool Team::start() try {
+  if (helpers.size() + 1 >= size_t(theSize))
+    return true;
   BlockedSignals blocked;
   while (helpers.size() + 1 < size_t(theSize)) {
     uint32_t thread = uint32_t(helpers.size() + 1);
@@ -92,7 +97,9 @@ bool Team::start() try {
 
 void Team::help(uint32_t thread) {
   uint32_t seen = 0;
-  Pin pin(theProcessors, thread);
+  Company &company = ownCompany();
+  Pin pin(theProcessors, thread, company);
+  bool isDisturbed = false;
   while (true) {
     uint32_t number = current.load();
     if (over)
@@ -102,9 +109,12 @@ void Team::help(uint32_t thread) {
       continue;
     }
     seen = number;
-    if (!theProcessors.empty())
-      pin.review(callersProcessor.load(std::memory_order_relaxed),
-                 Clock::now());
+    const Clock::time_point now = Clock::now();
+    pin.review(callersProcessor.load(std::memory_order_relaxed), now);
+    if (isDisturbed != company.isThere(now)) {
+      isDisturbed = !isDisturbed;
+      disturbed += isDisturbed ? 1 : -1;
+    }
     TeamJob job = readJob();
     FloatMode mode = shown.mode.load(std::memory_order_acquire);
     if (shown.number.load() != number || thread >= job.shares)
@@ -159,6 +169,12 @@ bool Team::paysToWake(const TeamJob &job) {
   return true;
 }
 
+double Team::costOfWaking() const {
+  return disturbed > 0 || ownCompany().isThere(Clock::now())
+             ? kWakingAmongOthers
+             : kWaking;
+}
+
 void Team::run(const TeamJob &job) {
   if (!paysToShare(job))
     return job.work(job.context, 0, job.grid);
@@ -188,7 +204,7 @@ void Team::run(const TeamJob &job) {
   // much.
   double saved =
       std::min(working.count() * pieces / own - whole.count(), job.seconds);
-  account((own < pieces ? saved : 0) - (woken ? kWaking : 0));
+  account((own < pieces ? saved : 0) - (woken ? costOfWaking() : 0));
 }
 
 /// Seconds that the others saved the caller, or cost it when they were kept

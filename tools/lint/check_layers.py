@@ -70,7 +70,8 @@ ROWS = {
     "kernels": (("kernels",), ()),
     # Kernels do what calls say, and none of these knows a kernel.
     "kernels/Calls": (("kernels/Calls", "kernels/*.h"), ()),
-    "kernels/Cpu": (("kernels",), ("dnnl",)),
+    # Threads are the process's: the runtime's base knows who wants processors.
+    "kernels/Cpu": (("kernels", "runtime/Base"), ("dnnl",)),
     "runtime/Base": (("runtime/Base",), ("log",)),
     "runtime/Base/Sodium": (("runtime/Base",), ("sodium",)),
     # Library calls are checked by the rooms of their kinds.

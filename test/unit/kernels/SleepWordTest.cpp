@@ -1,7 +1,7 @@
 // How threads wait: awake where that keeps nobody from running, then asleep.
 #include "kernels/Cpu/SleepWord.h"
-#include "kernels/Cpu/Company.h"
 
+#include <chrono>
 #include <ctime>
 #include <gtest/gtest.h>
 #include <thread>
@@ -10,68 +10,6 @@ namespace zc::kernels::test {
 namespace {
 
 using namespace std::chrono_literals;
-using Clock = Company::Clock;
-
-// A system that says what the test wants.
-long preemptions, looks;
-long sayPreemptions() {
-  ++looks;
-  return preemptions;
-}
-
-class CompanyTest : public ::testing::Test {
-protected:
-  CompanyTest() { preemptions = looks = 0; }
-
-  bool isThereAfter(std::chrono::microseconds time) {
-    return company.isThere(now += time);
-  }
-
-  Company company{sayPreemptions};
-  Clock::time_point now = Clock::now();
-};
-
-TEST_F(CompanyTest, NobodyIsThereWhereNothingHappens) {
-  for (int i = 0; i < 1000; ++i)
-    EXPECT_FALSE(isThereAfter(100us));
-}
-
-/// The system is asked once a millisecond at most: a question takes as long as
-/// some kernels.
-TEST_F(CompanyTest, LooksOnceAMillisecond) {
-  for (int i = 0; i < 10000; ++i)
-    isThereAfter(10us);
-  EXPECT_LE(looks, 101);
-  EXPECT_GE(looks, 90);
-}
-
-TEST_F(CompanyTest, StaysForAWhile) {
-  isThereAfter(2ms);
-  preemptions = 1;
-  EXPECT_TRUE(isThereAfter(2ms));
-  EXPECT_TRUE(isThereAfter(19ms));
-  EXPECT_FALSE(isThereAfter(2ms));
-}
-
-/// Where it comes again and again, it is believed for longer, up to a limit.
-TEST_F(CompanyTest, StaysLongerEachTime) {
-  now += Company::kMostBusy;
-  for (auto busy : {20ms, 40ms, 80ms, 160ms, 320ms, 320ms}) {
-    ++preemptions;
-    ASSERT_TRUE(isThereAfter(2ms));
-    ASSERT_TRUE(isThereAfter(busy - 1ms)) << busy.count();
-    ASSERT_FALSE(isThereAfter(1ms)) << busy.count();
-  }
-  now += 2 * Company::kMostBusy; // it has not come for long
-  ++preemptions;
-  EXPECT_TRUE(isThereAfter(2ms));
-  EXPECT_FALSE(isThereAfter(20ms));
-}
-
-TEST_F(CompanyTest, ASystemThatDoesNotSay) {
-  preemptions = -1;
-  EXPECT_FALSE(isThereAfter(2ms));
-}
 
 std::chrono::nanoseconds ownTime() {
   timespec time;

@@ -176,21 +176,24 @@ std::vector<int> processorsOfThread() {
   return found;
 }
 
-long kept; // how often the system has kept the thread from running, so to say
-long sayKept() { return kept; }
+ThreadTimes times; // of the thread, so to say
+ThreadTimes sayTimes() { return times; }
+/// Others kept it from running for a while.
+void keepOff() { times.preemptions += 1; }
 
 /// A pin on a thread of its own, whose mask ends with it.
 template <typename Test> void onTwoProcessors(const Test &test) {
   const std::vector<int> all = processorsOfThread();
   if (all.size() < 2)
     GTEST_SKIP() << "there is one processor";
-  kept = 0;
+  times = {};
   std::thread([&] { test({all[0], all[1]}); }).join();
 }
 
 TEST(Pin, KeepsAHelperOnItsProcessor) {
   onTwoProcessors([](const std::vector<int> &two) {
-    Pin pin(two, 1, sayKept);
+    Company company(sayTimes);
+    Pin pin(two, 1, company);
     pin.review(two[0], Pin::Clock::now());
     EXPECT_TRUE(pin.holds());
     EXPECT_EQ(processorsOfThread(), std::vector<int>{two[1]});
@@ -199,7 +202,8 @@ TEST(Pin, KeepsAHelperOnItsProcessor) {
 
 TEST(Pin, GivesWayToTheCaller) {
   onTwoProcessors([](const std::vector<int> &two) {
-    Pin pin(two, 1, sayKept);
+    Company company(sayTimes);
+    Pin pin(two, 1, company);
     pin.review(two[1], Pin::Clock::now());
     EXPECT_EQ(processorsOfThread(), std::vector<int>{two[0]});
   });
@@ -210,12 +214,13 @@ TEST(Pin, GivesWayToTheCaller) {
 TEST(Pin, LetsGoWhereOthersCome) {
   onTwoProcessors([](const std::vector<int> &two) {
     const std::vector<int> all = processorsOfThread();
-    Pin pin(two, 1, sayKept);
+    Company company(sayTimes);
+    Pin pin(two, 1, company);
     auto now = Pin::Clock::now();
     pin.review(two[0], now);
     std::chrono::milliseconds away = Pin::kAway;
     for (int round = 0; round < 12; ++round) {
-      ++kept;
+      keepOff();
       pin.review(two[0], now += 2ms);
       ASSERT_FALSE(pin.holds());
       ASSERT_EQ(processorsOfThread(), all);
@@ -226,7 +231,7 @@ TEST(Pin, LetsGoWhereOthersCome) {
       ASSERT_TRUE(pin.holds()) << away.count();
       ASSERT_EQ(processorsOfThread(), std::vector<int>{two[1]});
     }
-    ++kept; // after long
+    keepOff(); // after long
     pin.review(two[0], now += 2 * Pin::kMostAway);
     EXPECT_FALSE(pin.holds());
     pin.review(two[0], now += Pin::kAway + Company::kMostBusy);
@@ -239,11 +244,12 @@ TEST(Pin, LetsGoToWhereItMightRunBefore) {
   onTwoProcessors([](const std::vector<int> &two) {
     const std::vector<int> all = processorsOfThread();
     const std::vector<int> part = {two[1], two[1]};
-    Pin pin(part, 1, sayKept);
+    Company company(sayTimes);
+    Pin pin(part, 1, company);
     auto now = Pin::Clock::now();
     pin.review(two[0], now);
     ASSERT_EQ(processorsOfThread(), std::vector<int>{two[1]});
-    ++kept;
+    keepOff();
     pin.review(two[0], now + 2ms);
     EXPECT_EQ(processorsOfThread(), all);
   });
@@ -252,7 +258,8 @@ TEST(Pin, LetsGoToWhereItMightRunBefore) {
 TEST(Pin, WithoutProcessorsAThreadIsFree) {
   onTwoProcessors([](const std::vector<int> &) {
     const std::vector<int> none, all = processorsOfThread();
-    Pin pin(none, 1, sayKept);
+    Company company(sayTimes);
+    Pin pin(none, 1, company);
     pin.review(all[0], Pin::Clock::now());
     EXPECT_FALSE(pin.holds());
     EXPECT_EQ(processorsOfThread(), all);

@@ -1,0 +1,87 @@
+// Whether others want a thread's processor, and how a thread waits awake where
+// that keeps nobody from running.
+#ifndef ZC_RUNTIME_BASE_COMPANY_H
+#define ZC_RUNTIME_BASE_COMPANY_H
+
+#include <chrono>
+
+namespace zc {
+
+/// The calling thread's times since it began, by the system.
+struct ThreadTimes {
+  long preemptions = 0; // the processor was taken from it; -1: not known
+  long sleeps = 0;      // it gave the processor up by itself
+  std::chrono::nanoseconds running{0};
+};
+ThreadTimes readThreadTimes();
+
+/// Others want a thread's processor where they lately kept it from running for
+/// a while. A thread that spins then uses up the time that it will lack for its
+/// work. Daemons and the kernel's threads take a processor for some tens of
+/// microseconds now and then on each machine: they are no company.
+class Company {
+public:
+  using Clock = std::chrono::steady_clock;
+
+  /// How long a thread believes that its processor is wanted by others: at
+  /// first, and where that turns out to be so again and again. A control group
+  /// whose time is used up stops its threads once in each tenth of a second.
+  static constexpr std::chrono::milliseconds kBusy{20}, kMostBusy{320};
+  /// Between two looks at whether it was kept from running.
+  static constexpr std::chrono::milliseconds kLook{1};
+  /// The time that a thread must miss to see others, of which one part in
+  /// kUnnoticed of the time is forgotten. The system lets threads that want
+  /// one processor run for about as long or longer, in turns.
+  static constexpr std::chrono::milliseconds kMissed{1};
+  static constexpr int kUnnoticed = 50;
+  /// What a preemption is believed to cost where the thread slept, too, so that
+  /// nobody knows.
+  static constexpr std::chrono::microseconds kSupposed{100};
+
+  explicit Company(ThreadTimes (*read)() = readThreadTimes) : read(read) {}
+
+  /// Whether others are there; looks around where the last look is old.
+  bool isThere(Clock::time_point now);
+  void lookAround(Clock::time_point now);
+
+private:
+  Clock::duration missedSince(const ThreadTimes &found,
+                              Clock::time_point now) const;
+
+  ThreadTimes (*read)();
+  ThreadTimes seen;
+  Clock::time_point looked, until;
+  Clock::duration missed{0};
+  std::chrono::milliseconds busy = kBusy;
+};
+
+/// The calling thread's.
+Company &ownCompany();
+
+/// Lets the processor's other half run where it has two.
+inline void pauseBriefly() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+/// Waits awake for so long at most, or until others want the processor. True:
+/// `isOver()` has come.
+template <typename Predicate>
+bool waitAwake(Company::Clock::duration most, Predicate isOver) {
+  constexpr int kLooks = 64; // between two looks at the clock
+  const auto begin = Company::Clock::now();
+  Company &company = ownCompany();
+  for (auto now = begin; now - begin < most && !company.isThere(now);
+       now = Company::Clock::now())
+    for (int i = 0; i < kLooks; ++i) {
+      if (isOver())
+        return true;
+      pauseBriefly();
+    }
+  return false;
+}
+
+} // namespace zc
+
+#endif // ZC_RUNTIME_BASE_COMPANY_H
