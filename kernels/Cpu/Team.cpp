@@ -14,9 +14,9 @@ namespace {
 // Seconds of work from which on it pays to wake others: a sleeper needs 50
 // microseconds or so.
 constexpr double kWorthWaking = 100e-6;
-// What waking costs: the caller calls the system. Helpers stay awake for a
-// while after the work, which costs more where others want their processors.
-constexpr double kWaking = 5e-6, kWakingAmongOthers = 100e-6;
+// What waking costs those who want a helper's processor: it stays awake for a
+// while after the work.
+constexpr double kWakingAmongOthers = 100e-6;
 // Work that is done alone pays back a debt by this part of its seconds, so that
 // on a busy machine a team is at most so much slower than one thread.
 constexpr double kRepaid = 0.1;
@@ -172,7 +172,7 @@ bool Team::paysToWake(const TeamJob &job) {
 double Team::costOfWaking() const {
   return disturbed > 0 || ownCompany().isThere(Clock::now())
              ? kWakingAmongOthers
-             : kWaking;
+             : 0;
 }
 
 void Team::run(const TeamJob &job) {
@@ -192,13 +192,14 @@ void Team::run(const TeamJob &job) {
   const bool woken = paysToWake(job);
   if (woken)
     current.wake(groupsBelow(job.shares));
+  const Clock::time_point ready = woken ? Clock::now() : begin;
   const uint32_t own = takePart(job, number, 0);
   const Clock::time_point middle = Clock::now();
   while (uint32_t open = left.load())
     left.waitWhile(open);
   if (job.meets || own == 0)
     return;
-  std::chrono::duration<double> working = middle - begin;
+  std::chrono::duration<double> working = middle - ready;
   std::chrono::duration<double> whole = Clock::now() - begin;
   // A caller that was itself kept from running would seem to have been saved
   // much.
