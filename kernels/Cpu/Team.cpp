@@ -14,8 +14,8 @@ namespace {
 // Seconds of work from which on it pays to wake others: a sleeper needs 50
 // microseconds or so.
 constexpr double kWorthWaking = 100e-6;
-// What waking costs those who want a helper's processor: it stays awake for a
-// while after the work.
+// Seconds that waking a helper costs those who want its processor: it stays
+// awake for a while after the work.
 constexpr double kWakingAmongOthers = 100e-6;
 // Work that is done alone pays back a debt by this part of its seconds, so that
 // on a busy machine a team is at most so much slower than one thread.

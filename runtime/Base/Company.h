@@ -34,8 +34,8 @@ public:
   /// one processor run for about as long or longer, in turns.
   static constexpr std::chrono::milliseconds kMissed{1};
   static constexpr int kUnnoticed = 50;
-  /// What a preemption is believed to cost where the thread slept, too, so that
-  /// nobody knows.
+  /// A preemption is believed to cost so much where the thread slept, too:
+  /// nobody knows then.
   static constexpr std::chrono::microseconds kSupposed{100};
 
   explicit Company(ThreadTimes (*read)() = readThreadTimes) : read(read) {}
