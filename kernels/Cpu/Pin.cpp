@@ -35,22 +35,31 @@ static bool stayOn(const std::vector<int> &processors) {
 void Pin::review(int caller, Clock::time_point now) {
   if (thread >= processors.size() || refused)
     return;
-  const bool isWanted = company.isThere(now);
-  if (held && isWanted)
-    return letGo(now);
   const int free =
       processors[thread] == caller ? processors.front() : processors[thread];
-  if (held ? own != free : !isWanted && now >= back)
+  bool isWanted = company.isThere(now);
+  if (held && own != free && now - moved >= kStay) {
+    company.forget(); // it was the caller
+    isWanted = false;
+    stay(free, now);
+  }
+  if (held && isWanted)
+    letGo(now);
+  else if (!held && !isWanted && now >= back)
     stay(free, now);
 }
 
 void Pin::stay(int processor, Clock::time_point now) {
   if (everywhere.empty())
     everywhere = maskOfThread();
+  if (!held)
+    taken = now;
+  moved = now;
   own = processor;
   held = stayOn({own});
   refused = !held;
-  taken = now;
+  if (refused)
+    restore(everywhere);
 }
 
 void Pin::letGo(Clock::time_point now) {

@@ -21,6 +21,8 @@ public:
   /// How long the processor is left to others: at first, and where they come
   /// back again and again.
   static constexpr std::chrono::milliseconds kAway{100}, kMostAway{60000};
+  /// How long a helper stays at least before it makes room for the caller.
+  static constexpr std::chrono::milliseconds kStay{10};
 
   /// Thread `thread` of a team with a processor for each; `processors` are
   /// empty where all may go anywhere.
@@ -45,7 +47,7 @@ private:
   int own = -1; // the processor that it holds
   bool held = false, refused = false;
   std::chrono::milliseconds away = kAway;
-  Clock::time_point taken, back;
+  Clock::time_point taken, moved, back;
 };
 
 } // namespace zc::kernels

@@ -14,8 +14,8 @@ namespace {
 // Seconds of work from which on it pays to wake others: a sleeper needs 50
 // microseconds or so.
 constexpr double kWorthWaking = 100e-6;
-// Seconds that waking a helper costs those who want its processor: it stays
-// awake for a while after the work.
+// Seconds that a waking counts where others want a processor: they lose it, or
+// keep the helper from its work.
 constexpr double kWakingAmongOthers = 100e-6;
 // Work that is done alone pays back a debt by this part of its seconds, so that
 // on a busy machine a team is at most so much slower than one thread.
@@ -99,7 +99,6 @@ void Team::help(uint32_t thread) {
   uint32_t seen = 0;
   Company &company = ownCompany();
   Pin pin(theProcessors, thread, company);
-  bool isDisturbed = false;
   while (true) {
     uint32_t number = current.load();
     if (over)
@@ -111,10 +110,8 @@ void Team::help(uint32_t thread) {
     seen = number;
     const Clock::time_point now = Clock::now();
     pin.review(callersProcessor.load(std::memory_order_relaxed), now);
-    if (isDisturbed != company.isThere(now)) {
-      isDisturbed = !isDisturbed;
-      disturbed += isDisturbed ? 1 : -1;
-    }
+    if (company.isThere(now))
+      disturbedUntil = company.end().time_since_epoch().count();
     TeamJob job = readJob();
     FloatMode mode = shown.mode.load(std::memory_order_acquire);
     if (shown.number.load() != number || thread >= job.shares)
@@ -170,17 +167,27 @@ bool Team::paysToWake(const TeamJob &job) {
 }
 
 double Team::costOfWaking() const {
-  return disturbed > 0 || ownCompany().isThere(Clock::now())
+  const Clock::time_point now = Clock::now();
+  return now.time_since_epoch().count() < disturbedUntil ||
+                 ownCompany().isThere(now)
              ? kWakingAmongOthers
              : 0;
+}
+
+/// Helpers read what lies beside it: it is written only where it changes.
+void Team::noteCallersProcessor() {
+  if (theProcessors.empty())
+    return;
+  const int now = ::sched_getcpu();
+  if (now != callersProcessor.load(std::memory_order_relaxed))
+    callersProcessor.store(now, std::memory_order_relaxed);
 }
 
 void Team::run(const TeamJob &job) {
   if (!paysToShare(job))
     return job.work(job.context, 0, job.grid);
   start();
-  if (!theProcessors.empty())
-    callersProcessor.store(::sched_getcpu(), std::memory_order_relaxed);
+  noteCallersProcessor();
   uint32_t pieces = 0;
   for (uint32_t share = 0; share < job.shares; ++share)
     pieces += piecesOf(job, share);
@@ -199,13 +206,16 @@ void Team::run(const TeamJob &job) {
     left.waitWhile(open);
   if (job.meets || own == 0)
     return;
-  std::chrono::duration<double> working = middle - ready;
-  std::chrono::duration<double> whole = Clock::now() - begin;
+  const std::chrono::duration<double> waking = ready - begin,
+                                      working = middle - ready,
+                                      whole = Clock::now() - begin;
   // A caller that was itself kept from running would seem to have been saved
   // much.
-  double saved =
-      std::min(working.count() * pieces / own - whole.count(), job.seconds);
-  account((own < pieces ? saved : 0) - (woken ? costOfWaking() : 0));
+  const double saved =
+      own < pieces ? std::min(working.count() * pieces / own - whole.count(),
+                              job.seconds)
+                   : -waking.count();
+  account(saved - (woken ? costOfWaking() : 0));
 }
 
 /// Seconds that the others saved the caller, or cost it when they were kept

@@ -77,6 +77,7 @@ private:
   bool paysToShare(const TeamJob &job);
   bool paysToWake(const TeamJob &job);
   double costOfWaking() const;
+  void noteCallersProcessor();
   void account(double saved);
   uint32_t takePart(const TeamJob &job, uint32_t number, uint32_t thread);
   uint32_t workOn(uint32_t number, const TeamJob &job, uint32_t share);
@@ -85,7 +86,8 @@ private:
   const int theSize;
   const std::vector<int> theProcessors;
   std::atomic<int> callersProcessor{-1}; // where it was last seen
-  std::atomic<int> disturbed{0};         // helpers whose processor others want
+  /// Until when a helper believes that others want its processor.
+  std::atomic<Clock::rep> disturbedUntil{0};
   std::vector<std::thread> helpers;
   std::unique_ptr<Claims[]> claims; // one a share
   Shown shown;

@@ -29,13 +29,13 @@ public:
   static constexpr std::chrono::milliseconds kBusy{20}, kMostBusy{320};
   /// Between two looks at whether it was kept from running.
   static constexpr std::chrono::milliseconds kLook{1};
-  /// The time that a thread must miss to see others, of which one part in
-  /// kUnnoticed of the time is forgotten. The system lets threads that want
-  /// one processor run for about as long or longer, in turns.
+  /// Others are there once a thread has missed so much of its time; one part in
+  /// kUnnoticed of the time that passes is forgiven. The system lets threads
+  /// that want one processor run for longer than kMissed, in turns.
   static constexpr std::chrono::milliseconds kMissed{1};
   static constexpr int kUnnoticed = 50;
-  /// A preemption is believed to cost so much where the thread slept, too:
-  /// nobody knows then.
+  /// A preemption counts as this much at most where the thread also slept: its
+  /// length cannot be known then.
   static constexpr std::chrono::microseconds kSupposed{100};
 
   explicit Company(ThreadTimes (*read)() = readThreadTimes) : read(read) {}
@@ -43,6 +43,10 @@ public:
   /// Whether others are there; looks around where the last look is old.
   bool isThere(Clock::time_point now);
   void lookAround(Clock::time_point now);
+  /// How long others are believed to be there.
+  Clock::time_point end() const { return until; }
+  /// Whoever was there was the thread's own team.
+  void forget();
 
 private:
   Clock::duration missedSince(const ThreadTimes &found,
@@ -50,23 +54,30 @@ private:
 
   ThreadTimes (*read)();
   ThreadTimes seen;
+  bool hasLooked = false;
   Clock::time_point looked, until;
   Clock::duration missed{0};
   std::chrono::milliseconds busy = kBusy;
 };
 
-/// The calling thread's.
+/// The calling thread's. A plugin has one of its own, beside the program's.
 Company &ownCompany();
+
+/// How long a thread should wait awake: `usual`, or not at all or for long as
+/// OpenMP's variable OMP_WAIT_POLICY says (passive, active).
+Company::Clock::duration timeAwake(Company::Clock::duration usual);
 
 /// Lets the processor's other half run where it has two.
 inline void pauseBriefly() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
 #endif
 }
 
-/// Waits awake for so long at most, or until others want the processor. True:
-/// `isOver()` has come.
+/// Waits awake for so long at most, or until others want the processor. Returns
+/// whether isOver() became true meanwhile.
 template <typename Predicate>
 bool waitAwake(Company::Clock::duration most, Predicate isOver) {
   constexpr int kLooks = 64; // between two looks at the clock

@@ -28,8 +28,14 @@ using SharedSide = std::shared_ptr<Side>;
 
 /// State that the ranks share. Bytes are copied without the lock.
 struct Hub {
-  explicit Hub(int size)
-      : waitsAwake(size <= usableCores()), ranks(size_t(size)) {}
+  explicit Hub(int size) : mayWaitAwake(hasCores(size)), ranks(size_t(size)) {}
+
+  /// Whether each rank has a processor, all of its time.
+  static bool hasCores(int size) {
+    const int allowed = findAllowedCores().count;
+    const CpuQuota quota = readCpuQuota();
+    return size <= allowed && (quota.cores == 0 || quota.cores >= allowed);
+  }
 
   struct Rank {
     std::condition_variable changed;
@@ -46,7 +52,7 @@ struct Hub {
     ranks[size_t(rank)].changed.notify_all();
   }
 
-  const bool waitsAwake; // each rank has a processor to do it on
+  const bool mayWaitAwake;
   std::mutex mutex;
   std::deque<Rank> ranks;
   std::map<std::tuple<int, int, uint32_t>, Line> lines;
@@ -77,10 +83,14 @@ public:
   uint64_t ticket() override { return mine().changes; }
   void pause(uint64_t ticket) override {
     auto hasChanged = [&] { return mine().changes != ticket; };
-    if (hub->waitsAwake && waitAwake(kAwake, hasChanged))
+    // Once: whoever waits for long sleeps.
+    if (hub->mayWaitAwake && awakeFor.exchange(ticket) != ticket &&
+        waitAwake(timeAwake(kAwake), hasChanged))
       return;
     std::unique_lock<std::mutex> lock(hub->mutex);
     mine().changed.wait_for(lock, kRest, hasChanged);
+    lock.unlock();
+    ownCompany().lookAround(Company::Clock::now());
   }
 
   // Whoever comes second has moved all.
@@ -117,6 +127,7 @@ private:
   std::shared_ptr<Hub> hub;
   const int theRank;
   RequestId last = 0;
+  std::atomic<uint64_t> awakeFor{~uint64_t(0)}; // the ticket of the last pause
   std::map<RequestId, Request> requests;
 };
 

@@ -209,6 +209,24 @@ TEST(Pin, GivesWayToTheCaller) {
   });
 }
 
+/// The helper whose place it takes goes on where the caller was meant to be.
+TEST(Pin, GivesWayToACallerThatMoves) {
+  onTwoProcessors([](const std::vector<int> &two) {
+    Company company(sayTimes);
+    Pin pin(two, 1, company);
+    auto now = Pin::Clock::now();
+    pin.review(two[0], now);
+    keepOff(); // the caller came
+    pin.review(two[1], now += Pin::kStay);
+    EXPECT_TRUE(pin.holds());
+    EXPECT_EQ(processorsOfThread(), std::vector<int>{two[0]});
+    pin.review(two[0], now += 1ms);
+    EXPECT_EQ(processorsOfThread(), std::vector<int>{two[0]}) << "at once";
+    pin.review(two[0], now += Pin::kStay);
+    EXPECT_EQ(processorsOfThread(), std::vector<int>{two[1]});
+  });
+}
+
 /// Where others want the processor the thread may go elsewhere, for longer each
 /// time that they are back soon.
 TEST(Pin, LetsGoWhereOthersCome) {

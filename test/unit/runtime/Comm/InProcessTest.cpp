@@ -2,7 +2,9 @@
 #include "runtime/Base/Bfloat16.h"
 #include "runtime/Base/Float16.h"
 
+#include <chrono>
 #include <cmath>
+#include <ctime>
 #include <functional>
 #include <gtest/gtest.h>
 #include <limits>
@@ -40,6 +42,31 @@ TEST(InProcessRanks, ANanIsTheLargestWhoeverHasIt) {
       EXPECT_EQ(data[1], float(p - 1));
       EXPECT_EQ(bfloat16ToFloat(small[1]), float(p - 1));
     });
+}
+
+std::chrono::nanoseconds ownTime() {
+  timespec time;
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) +
+         std::chrono::nanoseconds(time.tv_nsec);
+}
+
+/// A rank is awake for a moment, and then takes no processor, however long the
+/// other one lets it wait.
+TEST(InProcessRanks, WhoeverWaitsForLongSleeps) {
+  std::chrono::nanoseconds used{};
+  onRanks(2, [&](Communicator &comm) {
+    const auto before = ownTime();
+    if (comm.rank() == 0)
+      std::this_thread::sleep_for(std::chrono::milliseconds(400));
+    float value = 1;
+    ASSERT_TRUE(
+        comm.allReduce(&value, 1, ElementType::F32, Reduction::Sum).ok());
+    EXPECT_EQ(value, 2);
+    if (comm.rank() == 1)
+      used = ownTime() - before;
+  });
+  EXPECT_LT(used, std::chrono::milliseconds(40));
 }
 
 uint16_t narrowTo(ElementType type, float value) {
