@@ -179,7 +179,19 @@ LogicalResult ViewOp::verify() {
   return success();
 }
 
+LogicalResult AllocOp::verify() {
+  // alloc C1
+  if (getOffload() && getMemoryClass() == kOffloaded)
+    return emitOpError("is to be offloaded, and lies in the second memory "
+                       "space already");
+  return success();
+}
+
 LogicalResult OutputOp::verify() {
+  // output C2
+  if (getTokenOrder().value_or(kZigzag) != kZigzag)
+    return emitOpError("expected tokens in order \"")
+           << kZigzag << "\", found " << getTokenOrderAttr();
   // output C1
   return verifyBatchDim(*this, getBatchDim(), getBuffer());
 }

@@ -77,7 +77,8 @@ def Sched_ProgramOp : Sched_Op<"program", [
   let summary = "instructions in the order of their execution";
   let description = [{
     Allocation sets `transient_bytes`, the size of the region that the offsets of
-    inputs and allocations lie in.
+    inputs and allocations lie in. `role_of`: the program that it is what ranks of
+    one role run of.
 
     - (C1) the block has no arguments and holds buffers and instructions only
     - (C2) names of inputs are unique, names of outputs too, and there is one
@@ -85,7 +86,8 @@ def Sched_ProgramOp : Sched_Op<"program", [
     - (C3) every `sched.wait` is for an async instruction that is under way
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
-                       OptionalAttr<I64Attr>:$transient_bytes);
+                       OptionalAttr<I64Attr>:$transient_bytes,
+                       OptionalAttr<StrAttr>:$role_of);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
   let hasVerifier = 1;
@@ -130,10 +132,14 @@ def Sched_AllocOp : Sched_BufferOp<"alloc"> {
   let summary = "a buffer in the transient region";
   let description = [{
     One of class offloaded lies in the second memory space instead, behind the
-    states that are there.
+    states that are there. With `offload` its value is to lie there while nothing
+    uses it (--zc-offload).
+
+    - (C1) no buffer of class offloaded has `offload`
   }];
   let arguments = (ins NamedEnumAttr<Sched_MemoryClass>:$memory_class,
-                       OptionalAttr<I64Attr>:$offset);
+                       OptionalAttr<I64Attr>:$offset, UnitAttr:$offload);
+  let hasVerifier = 1;
   let results = (outs Sched_Buffer:$buffer);
   let assemblyFormat = "$memory_class attr-dict `:` type($buffer)";
 }
@@ -162,10 +168,12 @@ def Sched_OutputOp : Sched_BufferOp<"output"> {
   let summary = "a buffer that the host reads after the program ran";
   let description = [{
     - (C1) `batch_dim` is a dim
+    - (C2) `token_order`, where ranks divide tokens in another order, is "zigzag"
   }];
   let arguments = (ins StrAttr:$name, Sched_Buffer:$buffer,
                        NamedEnumAttr<Sched_OutputKind>:$kind,
-                       OptionalAttr<I64Attr>:$batch_dim);
+                       OptionalAttr<I64Attr>:$batch_dim,
+                       OptionalAttr<StrAttr>:$token_order);
   let assemblyFormat = "$kind $name $buffer attr-dict `:` type($buffer)";
   let hasVerifier = 1;
 }

@@ -11,7 +11,6 @@
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "passes/Analysis/InPlaceSums.h"
 #include "passes/Fusion/Passes.h"
 #include "passes/Sharding/DimClasses.h"
 #include "passes/Target/Target.h"
@@ -265,7 +264,7 @@ private:
       keepMarks(product, sum);
     }
     if (inPlace)
-      last->setAttr(kInPlaceAttr, builder.getUnitAttr());
+      cast<AddOp>(last).setInPlace(true);
     values.assign(1, sum);
   }
 

@@ -88,7 +88,7 @@ struct VerifyCollectiveOrderPass
     markAllAnalysesPreserved();
     llvm::MapVector<Attribute, ProgramOp> firsts; // by what they are roles of
     for (auto program : getOperation().getOps<ProgramOp>()) {
-      Attribute name = program->getAttr(kRoleOfAttr);
+      Attribute name = program.getRoleOfAttr();
       if (!name)
         name = program.getSymNameAttr();
       ProgramOp &first = firsts[name];

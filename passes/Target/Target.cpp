@@ -47,7 +47,7 @@ static sched::MachineAttr findMachine(sched::TargetAttr description,
     return {};
   const DeviceKind &kind = getDeviceKind(description.getDevice());
   auto machine = services.describe(description.getContext(),
-                                   {kind.usualMachine.str(), 1, false});
+                                   {kind.usualMachine.str(), kind.name.str()});
   if (!machine) // a file of zc's own
     llvm::report_fatal_error(machine.takeError());
   return *machine;
