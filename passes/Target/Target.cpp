@@ -169,10 +169,8 @@ static double timeMessage(const LinkRates &link, Operation *op) {
 
 double Target::collectiveSeconds(Operation *op) const {
   const SmallVector<int64_t> devices = devicesOf(op);
-  // Overlaps on the usual machine were measured with the time of a message.
-  return description.getMachine() && collectiveTime
-             ? collectiveTime(op, devices)
-             : timeMessage(linkAmong(devices), op);
+  return collectiveTime ? collectiveTime(op, devices)
+                        : timeMessage(linkAmong(devices), op);
 }
 
 namespace {
