@@ -77,8 +77,7 @@ def Sched_ProgramOp : Sched_Op<"program", [
   let summary = "instructions in the order of their execution";
   let description = [{
     Allocation sets `transient_bytes`, the size of the region that the offsets of
-    inputs and allocations lie in. `role_of`: the program that it is what ranks of
-    one role run of.
+    inputs and allocations lie in.
 
     - (C1) the block has no arguments and holds buffers and instructions only
     - (C2) names of inputs are unique, names of outputs too, and there is one
@@ -86,8 +85,7 @@ def Sched_ProgramOp : Sched_Op<"program", [
     - (C3) every `sched.wait` is for an async instruction that is under way
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
-                       OptionalAttr<I64Attr>:$transient_bytes,
-                       OptionalAttr<StrAttr>:$role_of);
+                       OptionalAttr<I64Attr>:$transient_bytes);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
   let hasVerifier = 1;

@@ -261,6 +261,8 @@ private:
     Operation *last = sum.getDefiningOp();
     if (chunk + 1 == count) {
       sum = narrow(builder, at, sum, type);
+      if (auto rounded = sum.getDefiningOp<ConvertOp>())
+        rounded.setRoundsResult(false); // ranks add up what chunks add up
       keepMarks(product, sum);
     }
     if (inPlace)

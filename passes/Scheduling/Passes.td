@@ -234,15 +234,4 @@ def OffloadPass : Pass<"zc-offload", "::mlir::ModuleOp"> {
   ];
 }
 
-def VerifyCollectiveOrderPass
-    : Pass<"zc-verify-collective-order", "::mlir::ModuleOp"> {
-  let summary = "prove that all ranks issue collectives in one order";
-  let description = [{
-    All ranks of a role run one program; programs with the same `role_of`
-    are those of different roles. For every communicator, which is the ranks along
-    some axes on one of the two streams, all roles issue collectives of the same
-    kinds and sizes in the same order.
-  }];
-}
-
 #endif // ZC_PASSES_SCHEDULING_PASSES_TD

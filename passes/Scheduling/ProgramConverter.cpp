@@ -25,10 +25,8 @@ ProgramConverter::ProgramConverter(func::FuncOp source, KernelTable &kernels)
 
 sched::ProgramOp ProgramConverter::convert() {
   builder.setInsertionPoint(source);
-  auto program =
-      sched::ProgramOp::create(builder, source.getLoc(), source.getSymName(),
-                               /*transient_bytes=*/IntegerAttr(),
-                               /*role_of=*/StringAttr());
+  auto program = sched::ProgramOp::create(
+      builder, source.getLoc(), source.getSymName(), /*transient_bytes=*/{});
   builder.createBlock(&program.getBody());
   declareStates();
   convertArguments();

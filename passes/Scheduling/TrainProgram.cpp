@@ -155,7 +155,7 @@ void applyOrder(func::FuncOp program, ArrayRef<FusedOp> order) {
 
 double estimateSeconds(FusedOp op) {
   const Target &target = getTarget(op);
-  // What no library computes is generated code, whatever the ops are.
+  // Generated code computes all that no library does, whatever the ops are.
   const double ofKernels = target.rates().flopsOf(WorkClass());
   WorkSum work;
   for (Operation &inner : op.getBody().front())
