@@ -1,5 +1,6 @@
 //===- SchedOps.cpp - verifiers and the instructions' answers -------------===//
 #include "dialects/Sched/SchedDialect.h"
+#include "dialects/Train/Tokens.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringSet.h"

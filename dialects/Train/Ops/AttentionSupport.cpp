@@ -59,7 +59,7 @@ static LogicalResult verifyTokens(Operation *op) {
   if (!tokens || llvm::is_contained(known, tokens.getValue()))
     return success();
   return op->emitOpError("has tokens = ")
-         << tokens << "; expected one of " << llvm::join(known, ", ");
+         << tokens << "; expected one of " << llvm::join(ArrayRef(known), ", ");
 }
 
 LogicalResult verifyAttention(Operation *op, RankedTensorType query,

@@ -148,12 +148,12 @@ module attributes {dist.mesh = #dist.mesh<dp=2>} {
 // Tests that a region ends with a sum that goes on growing, and says so: no term
 // waits in memory for the last one.
 // CHECK-LABEL: func.func @running
-// CHECK: %[[FIRST:.*]] = train.fused({{.*}}running_sum}
+// CHECK: %[[FIRST:.*]] = train.fused({{.*}}running_sum
 // CHECK-NEXT: ^bb0(
 // CHECK-NEXT: train.exp
 // CHECK-NEXT: train.add %{{[^{]*}} :
 // CHECK-NEXT: train.yield
-// CHECK: train.fused({{.*}}%[[FIRST]]{{.*}}running_sum}
+// CHECK: train.fused({{.*}}%[[FIRST]]{{.*}}running_sum
 // CHECK-NEXT: ^bb0(
 // CHECK-NEXT: train.neg
 // CHECK-NEXT: train.add %{{[^{]*}} :

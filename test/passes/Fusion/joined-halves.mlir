@@ -5,8 +5,8 @@
 // slices and its concat are reads at other places. On CPUs they are copies.
 // CHECK-LABEL: func.func @rotary
 // CHECK: %[[Y:.*]] = train.fused(%arg0, %arg1, %arg2)
-// CHECK-DAG: train.slice %{{.*}} {offsets = array<i64: 0, 0, 0, 32>, strides = array<i64: 1, 1, 1, 1>, in_loops}
-// CHECK-DAG: train.slice %{{.*}} {offsets = array<i64: 0, 0, 0, 0>, strides = array<i64: 1, 1, 1, 1>, in_loops}
+// CHECK-DAG: train.slice %{{.*}} {in_loops, offsets = array<i64: 0, 0, 0, 32>, strides = array<i64: 1, 1, 1, 1>}
+// CHECK-DAG: train.slice %{{.*}} {in_loops, offsets = array<i64: 0, 0, 0, 0>, strides = array<i64: 1, 1, 1, 1>}
 // CHECK: train.concat %{{.*}} {dim = 3 : i64, in_loops}
 // CHECK: train.add
 // CHECK-NOT: train.fused

@@ -6,15 +6,15 @@
 // be computed by Winograd's way, unless the target leaves it out; others may
 // not.
 
-// WITHOUT-NOT: winograd
+// WITHOUT-NOT: , winograd}
 
 !image = tensor<8x14x14x64xf32>
 !filter = tensor<64x64x3x3xf32>
 
 // CHECK-LABEL: func.func @convolutions
-// CHECK: train.conv {{.*}}winograd
-// CHECK: train.conv_input_grad {{.*}}winograd
-// CHECK: train.conv_filter_grad {{.*}}winograd
+// CHECK: train.conv {{.*}}, winograd}
+// CHECK: train.conv_input_grad {{.*}}, winograd}
+// CHECK: train.conv_filter_grad {{.*}}, winograd}
 func.func @convolutions(%i: !image, %f: !filter) -> (!image, !image, !filter) {
   %0 = train.fused(%i, %f) : (!image, !filter) -> !image {
   ^bb0(%x: !image, %y: !filter):

@@ -53,7 +53,7 @@ sched.kernel @add {
 }
 
 // CHECK-LABEL: sched.program @step
-// CHECK: %[[A:.*]] = sched.alloc "activations" {{.*}}offload}
+// CHECK: %[[A:.*]] = sched.alloc "activations" {offload
 // CHECK: %[[AGAIN:.*]] = sched.alloc "activations"
 // CHECK: %[[FAR:.*]] = sched.alloc "offloaded" {offset = 0
 // CHECK: sched.launch @exp {{.*}} outs(%[[A]]
