@@ -183,10 +183,15 @@ static Settings listSettings(const CompileOptions &options) {
   return settings;
 }
 
-/// The machine that decided, whatever its file says by now.
-static void addMachine(ModuleOp module, Settings &settings) {
+/// The machine that decided, by its name; of a cluster that was asked for all
+/// of its numbers, whatever its file says by now.
+static void addMachine(ModuleOp module, const CompileOptions &options,
+                       Settings &settings) {
   auto target = module->getAttrOfType<sched::TargetAttr>(sched::kTargetAttr);
   if (!target || !target.getMachine())
+    return;
+  settings.push_back({"machine", target.getMachine().getName().str()});
+  if (options.cluster.empty())
     return;
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -223,7 +228,7 @@ static ExportInput makeExportInput(ModuleOp module,
   input.plansOnly = options.plansOnly;
   input.weightsByReference = options.weights == "by-reference";
   input.settings = listSettings(options);
-  addMachine(module, input.settings);
+  addMachine(module, options, input.settings);
   for (auto &setting : listExperts(module))
     input.settings.push_back(std::move(setting));
   input.frozen = summary.frozen;

@@ -20,7 +20,6 @@
 #include <ctime>
 #include <fstream>
 #include <sstream>
-#include <thread>
 #include <unistd.h>
 
 using namespace zc;
@@ -195,7 +194,7 @@ std::string nameOfProcessor() {
 Calibration::Machine examineHere(bool quick) {
   Calibration::Machine machine;
   machine.name = nameOfProcessor();
-  machine.cores = std::max(1U, std::thread::hardware_concurrency());
+  machine.cores = usableCores();
   machine.memoryBytes =
       uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGESIZE));
   const std::time_t now = std::time(nullptr);

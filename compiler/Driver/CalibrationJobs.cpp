@@ -1,8 +1,7 @@
 #include "compiler/Driver/CalibrationJobs.h"
 
 #include "compiler/OnnxModel/CalibrationModels.h"
-
-#include <thread>
+#include "runtime/Base/Cores.h"
 
 using namespace zc;
 
@@ -83,7 +82,7 @@ std::vector<CalibrationJob>
 zc::listCalibrationJobs(const std::vector<CalibrationModel> &models,
                         bool quick) {
   std::vector<CalibrationJob> jobs;
-  const bool hasRoom = std::thread::hardware_concurrency() >= 2;
+  const bool hasRoom = usableCores() >= 2;
   for (const CalibrationModel &model : models) {
     const bool isLanguage = model.input == "tokens";
     jobs.push_back({&model, {}, 1});

@@ -29,7 +29,7 @@ static const char *getSeverity(DiagnosticSeverity severity) {
 
 // The author's node; else the file alone; else nothing.
 static std::string getPlace(Location location) {
-  std::string place = onnx::describe(location);
+  std::string place = zc::onnx::describe(location);
   if (!place.empty())
     return place + ": ";
   if (auto file = location->findInstanceOf<FileLineColLoc>()) {

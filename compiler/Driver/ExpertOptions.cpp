@@ -2,7 +2,6 @@
 
 #include "compiler/Driver/Commands.h"
 #include "dialects/Train/ExpertOps.h"
-#include "dialects/Train/OwnRooms.h"
 #include "passes/Autodiff/Optimizers/Optimizers.h"
 #include "runtime/Plan/Axes.h"
 
@@ -55,9 +54,8 @@ static double getCapacity(const CompileOptions &options) {
 bool zc::hasOwnRooms(mlir::ModuleOp module) {
   return module
       .walk([](train::GroupedMatmulOp op) {
-        return op->hasAttr(train::kRoomCapacityAttr)
-                   ? mlir::WalkResult::interrupt()
-                   : mlir::WalkResult::advance();
+        return op.getRoomCapacity() ? mlir::WalkResult::interrupt()
+                                    : mlir::WalkResult::advance();
       })
       .wasInterrupted();
 }

@@ -1,7 +1,6 @@
 #include "compiler/Driver/ExpertReport.h"
 
 #include "dialects/Train/ExpertChoices.h"
-#include "dialects/Train/OwnRooms.h"
 #include "dialects/Train/ProgramBuilder.h"
 #include "dialects/Train/StateLookup.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -12,8 +11,8 @@ using namespace mlir;
 using namespace zc;
 using namespace zc::train;
 
-static constexpr llvm::StringLiteral kLayersAttr = "zc.experts";
-static constexpr llvm::StringLiteral kParametersAttr = "zc.parameters";
+static constexpr llvm::StringLiteral kLayersAttr = "train.experts";
+static constexpr llvm::StringLiteral kParametersAttr = "train.parameters";
 
 static RankedTensorType typeOf(Value value) {
   return cast<RankedTensorType>(value.getType());
@@ -57,7 +56,7 @@ static DictionaryAttr describe(ArrayRef<GroupedMatmulOp> products) {
        entry("chosen", countChoices(first)),
        entry("rows", typeOf(first.getGroups()).getDimSize(0)),
        entry("parameters", parameters), entry("flops", int64_t(flops)),
-       entry("limited", first->hasAttr(kRoomCapacityAttr))});
+       entry("limited", first.getRoomCapacity().has_value())});
 }
 
 void zc::noteExperts(ModuleOp module) {

@@ -182,7 +182,7 @@ Status zc::writeStageFile(mlir::ModuleOp module, const std::string &path) {
   llvm::StringSet<> seen;
   for (mlir::Operation &op : step.getBody().front()) {
     auto stage = op.getAttrOfType<mlir::IntegerAttr>(train::kStageAttr);
-    auto origin = onnx::getOrigin(op.getLoc());
+    auto origin = zc::onnx::getOrigin(op.getLoc());
     if (stage && origin && seen.insert(origin->node).second)
       text +=
           escape(origin->node) + ": " + std::to_string(stage.getInt()) + "\n";

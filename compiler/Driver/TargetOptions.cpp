@@ -108,10 +108,13 @@ static bool hasWideVectors(const std::string &name) {
          llvm::is_contained(arch.extensions, CpuTarget::kWideVectors.str());
 }
 
-/// Asks for the described machine, whose rates and links decide.
+/// Asks for the machine whose rates and links decide: the described one, or
+/// the one that such devices usually are in.
 static void setMachine(const CompileOptions &options,
                        AnnotateTargetPassOptions &target) {
-  target.cluster = options.cluster;
+  target.cluster = options.cluster.empty()
+                       ? getDeviceKind(options.target).usualMachine.str()
+                       : options.cluster;
   target.allowsTf32 = options.matmulPrecision == "tf32";
   for (const MeshAxis &axis : getProgramAxes(options))
     target.axes.push_back(axis.name + "=" + std::to_string(axis.size));
@@ -122,8 +125,7 @@ AnnotateTargetPassOptions zc::getTargetOptions(const CompileOptions &options) {
   target.device = options.target;
   target.threads = getPlannedThreads(options);
   target.libraries = options.libraries;
-  if (!options.cluster.empty())
-    setMachine(options, target);
+  setMachine(options, target);
   if (getDeviceKind(options.target).isHost &&
       llvm::all_of(options.cpuArchs, hasWideVectors))
     target.features.push_back(CpuTarget::kWideVectors.str());

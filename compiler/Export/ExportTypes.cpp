@@ -74,7 +74,7 @@ plan::Sharding getSharding(dist::ShardingAttr sharding) {
   return message;
 }
 
-void addBlocks(Operation *state, plan::Sharding &sharding) {
+void addBlocks(train::StateOp state, plan::Sharding &sharding) {
   for (int dim = 0; dim < sharding.dims_size(); ++dim)
     for (int64_t block : dist::getBlocks(state, dim))
       sharding.mutable_dims(dim)->add_blocks(block);

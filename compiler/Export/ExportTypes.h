@@ -25,7 +25,7 @@ void setSource(train::StateOp state, plan::WeightSource &source);
 plan::Sharding getSharding(dist::ShardingAttr sharding);
 
 /// Adds the blocks that a state's dims consist of to how they are divided.
-void addBlocks(mlir::Operation *state, plan::Sharding &sharding);
+void addBlocks(train::StateOp state, plan::Sharding &sharding);
 
 /// Says in `message`, a state or an input, how the whole of what `op` stands
 /// for is divided; returns whether it is.
@@ -36,7 +36,8 @@ bool setDivision(mlir::Operation *op, Message &message) {
   if (!sharding || !whole)
     return false;
   *message.mutable_sharding() = getSharding(sharding);
-  addBlocks(op, *message.mutable_sharding());
+  if (auto state = llvm::dyn_cast<train::StateOp>(op))
+    addBlocks(state, *message.mutable_sharding());
   auto type = llvm::cast<mlir::ShapedType>(whole.getValue());
   for (int64_t size : type.getShape())
     message.add_whole_dims(size);

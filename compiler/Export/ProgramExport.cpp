@@ -211,7 +211,7 @@ void ProgramExport::addOutput(OutputOp op) {
   output.set_kind(op.getKind() == kMetric ? plan::METRIC : plan::OUTPUT);
   output.set_batch_dim(static_cast<int32_t>(op.getBatchDim().value_or(-1)));
   setHostDivision(op, output);
-  output.set_zigzag(op->hasAttr(kTokenOrderAttr));
+  output.set_zigzag(op.getTokenOrder().has_value());
 }
 
 template <typename Op>

@@ -1,5 +1,7 @@
 #include "compiler/Import/InitialWeights.h"
 
+#include "dialects/Train/Ops/ShapeOf.h"
+
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -59,10 +61,6 @@ struct Use {
   int64_t fanIn = 1;
 };
 } // namespace
-
-static ArrayRef<int64_t> shapeOf(Value value) {
-  return cast<ShapedType>(value.getType()).getShape();
-}
 
 // A vector, whatever dims of size 1 stand around it.
 static bool isVector(Value value) {

@@ -42,20 +42,16 @@ void ConvKernel::setShapes(const train::Window &given,
              byFilter = computeStrides(filterShape),
              byOutput = computeStrides(outputShape);
   ofImage = {byImage[0], byImage[channelDim], {0, 0, 0}};
-  ofOutput = {byOutput[0], byOutput[channelDim], {0, 0, 0}};
+  ofPlaces = {byOutput[0], byOutput[channelDim], {0, 0, 0}};
   ofFilter = {byFilter[0], byFilter[1], {0, 0, 0}};
   const SmallVector<int64_t> spatial = given.spatialDims();
   for (auto [number, dim] : llvm::enumerate(spatial)) {
     // The last one is always there, and its rows are the longest pieces.
     const size_t i = kDims - spatial.size() + number;
-    image[i] = imageShape[dim];
-    places[i] = outputShape[dim];
-    window[i] = filterShape[2 + number];
-    strides[i] = given.strides[number];
-    dilations[i] = given.dilations[number];
-    pads[i] = given.padsLow[number];
+    setDim(int(i), given, number, imageShape[dim], outputShape[dim],
+           filterShape[2 + number]);
     ofImage.spatial[i] = byImage[dim];
-    ofOutput.spatial[i] = byOutput[dim];
+    ofPlaces.spatial[i] = byOutput[dim];
     ofFilter.spatial[i] = byFilter[2 + number];
   }
   joinDims();
@@ -73,7 +69,7 @@ void ConvKernel::joinDims() {
     const bool isRow =
         isWhole(last) && isWhole(dim) &&
         ofImage.spatial[dim] == image[last] * ofImage.spatial[last] &&
-        ofOutput.spatial[dim] == places[last] * ofOutput.spatial[last];
+        ofPlaces.spatial[dim] == places[last] * ofPlaces.spatial[last];
     if (!isRow)
       return;
     image[last] *= image[dim];
@@ -157,7 +153,7 @@ void ConvKernel::runAll(ArrayRef<std::vector<Slot> *> buffers) const {
   // One element of the filter at a row of places.
   auto multiplyRow = [&](Slot *i, Slot *f, Slot *o, int64_t count) {
     const int64_t byImage = strides[kDims - 1] * ofImage.spatial[kDims - 1];
-    const int64_t byOutput = ofOutput.spatial[kDims - 1];
+    const int64_t byOutput = ofPlaces.spatial[kDims - 1];
     if (target == Output)
       return addRow<isExact>(o, byOutput, i, byImage, *f, count);
     if (target == Image)
@@ -173,7 +169,7 @@ void ConvKernel::runAll(ArrayRef<std::vector<Slot> *> buffers) const {
       for (int64_t c = 0; c < groupChannels; ++c)
         multiplyRow(i + c * ofImage.inner,
                     f + k * ofFilter.outer + c * ofFilter.inner,
-                    o + k * ofOutput.inner, count);
+                    o + k * ofPlaces.inner, count);
   };
   // Elements of the window, then places, dim by dim.
   auto walk = [&](auto &self, int dim, Slot *i, Slot *f, Slot *o) -> void {
@@ -181,7 +177,7 @@ void ConvKernel::runAll(ArrayRef<std::vector<Slot> *> buffers) const {
       const Range at = placesInside(dim, w);
       Slot *image = i + at.inImage * ofImage.spatial[dim];
       Slot *filter = f + w * ofFilter.spatial[dim];
-      Slot *output = o + at.begin * ofOutput.spatial[dim];
+      Slot *output = o + at.begin * ofPlaces.spatial[dim];
       if (dim == kDims - 1) {
         multiply(image, filter, output, at.end - at.begin);
         continue;
@@ -189,7 +185,7 @@ void ConvKernel::runAll(ArrayRef<std::vector<Slot> *> buffers) const {
       for (int64_t place = at.begin; place < at.end; ++place) {
         self(self, dim + 1, image, filter, output);
         image += strides[dim] * ofImage.spatial[dim];
-        output += ofOutput.spatial[dim];
+        output += ofPlaces.spatial[dim];
       }
     }
   };
@@ -198,8 +194,8 @@ void ConvKernel::runAll(ArrayRef<std::vector<Slot> *> buffers) const {
       walk(walk, 0,
            data[Image] + n * ofImage.outer + g * groupChannels * ofImage.inner,
            data[Filter] + g * groupOutputs * ofFilter.outer,
-           data[Output] + n * ofOutput.outer +
-               g * groupOutputs * ofOutput.inner);
+           data[Output] + n * ofPlaces.outer +
+               g * groupOutputs * ofPlaces.inner);
 }
 
 void ConvKernel::run(ArrayRef<std::vector<Slot> *> buffers) const {

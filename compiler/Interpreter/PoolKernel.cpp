@@ -48,16 +48,11 @@ void PoolKernel::setShapes(const train::Window &given,
   samples = imageShape[0];
   channels = imageShape[channelDim];
   ofImage = {byImage[0], byImage[channelDim], {0, 0, 0}};
-  ofPooled = {byPooled[0], byPooled[channelDim], {0, 0, 0}};
+  ofPlaces = {byPooled[0], byPooled[channelDim], {0, 0, 0}};
   for (auto [i, dim] : llvm::enumerate(given.spatialDims())) {
-    image[i] = imageShape[dim];
-    places[i] = pooledShape[dim];
-    window[i] = given.sizes[i];
-    strides[i] = given.strides[i];
-    dilations[i] = given.dilations[i];
-    pads[i] = given.padsLow[i];
+    setDim(int(i), given, i, imageShape[dim], pooledShape[dim], given.sizes[i]);
     ofImage.spatial[i] = byImage[dim];
-    ofPooled.spatial[i] = byPooled[dim];
+    ofPlaces.spatial[i] = byPooled[dim];
   }
 }
 
@@ -112,11 +107,11 @@ template <typename Visit> void PoolKernel::forEachPlace(Visit visit) const {
       for (place[0] = 0; place[0] < places[0]; ++place[0])
         for (place[1] = 0; place[1] < places[1]; ++place[1])
           for (place[2] = 0; place[2] < places[2]; ++place[2])
-            visit(n * ofImage.sample + c * ofImage.channel, place,
-                  n * ofPooled.sample + c * ofPooled.channel +
-                      place[0] * ofPooled.spatial[0] +
-                      place[1] * ofPooled.spatial[1] +
-                      place[2] * ofPooled.spatial[2]);
+            visit(n * ofImage.outer + c * ofImage.inner, place,
+                  n * ofPlaces.outer + c * ofPlaces.inner +
+                      place[0] * ofPlaces.spatial[0] +
+                      place[1] * ofPlaces.spatial[1] +
+                      place[2] * ofPlaces.spatial[2]);
 }
 
 template <typename Number>

@@ -3,9 +3,8 @@
 #define ZC_COMPILER_INTERPRETER_POOLKERNEL_H
 
 #include "compiler/Interpreter/Machine.h"
-#include "dialects/Train/Ops/WindowSupport.h"
+#include "compiler/Interpreter/WindowWalk.h"
 
-#include <array>
 #include <optional>
 
 namespace zc::interpreter {
@@ -13,7 +12,7 @@ namespace zc::interpreter {
 /// Computes train.max_pool or its gradient as its linalg form does, whose loops
 /// around single places cost the interpreter twenty times as much as the
 /// elements.
-class PoolKernel {
+class PoolKernel : WindowWalk {
 public:
   using Shapes = llvm::ArrayRef<llvm::SmallVector<int64_t>>;
 
@@ -26,16 +25,6 @@ public:
   void run(llvm::ArrayRef<std::vector<Slot> *> buffers) const;
 
 private:
-  static constexpr int kDims =
-      3; // spatial ones; the last have 1 where there are fewer
-  using Sizes = std::array<int64_t, kDims>;
-
-  /// How a tensor is walked: by sample, by channel, by the spatial dims.
-  struct Walk {
-    int64_t sample = 0, channel = 0;
-    Sizes spatial = {0, 0, 0};
-  };
-
   void setShapes(const train::Window &given, llvm::ArrayRef<int64_t> imageShape,
                  llvm::ArrayRef<int64_t> pooledShape);
 
@@ -55,9 +44,6 @@ private:
 
   bool isExact = false, isGradient = false;
   int64_t samples = 0, channels = 0;
-  Sizes image = {1, 1, 1}, places = {1, 1, 1}, window = {1, 1, 1};
-  Sizes strides = {1, 1, 1}, dilations = {1, 1, 1}, pads = {0, 0, 0};
-  Walk ofImage, ofPooled;
 };
 
 } // namespace zc::interpreter

@@ -212,8 +212,7 @@ Division resultDivision(func::FuncOp func, unsigned index,
 }
 
 StringAttr coordinateAxis(train::StateOp state) {
-  return state ? state->getAttrOfType<StringAttr>(dist::kCoordinateAttr)
-               : StringAttr();
+  return state ? state.getCoordinateAttr() : StringAttr();
 }
 
 //===----------------------------------------------------------------------===//

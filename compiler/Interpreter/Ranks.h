@@ -14,11 +14,11 @@
 
 namespace zc::interpreter {
 
-/// How a whole tensor is divided. `state`: the train.state that it is the value
-/// of, whose dims may consist of blocks; or null.
+/// How a whole tensor is divided. `state`: the one that it is the value of,
+/// whose dims may consist of blocks; or null.
 struct Division {
   dist::ShardingAttr sharding;
-  mlir::Operation *state = nullptr;
+  train::StateOp state;
   /// A dim of which a rank has chunks r and 2 p - 1 - r of 2 p; -1: none.
   int64_t zigzagDim = -1;
 };

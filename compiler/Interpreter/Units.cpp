@@ -85,7 +85,7 @@ StringRef Units::nameOf(const Member &member) {
 }
 
 static Division divisionOf(Operation *state) {
-  return {shardingOf(state), state};
+  return {shardingOf(state), cast<train::StateOp>(state)};
 }
 
 /// The name of a `slot` of a parameter or a unit; "": their own.

@@ -20,8 +20,8 @@ namespace zc {
 class Calibration {
 public:
   struct Machine {
-    std::string name; // of its processor
-    int64_t cores = 1;
+    std::string name;  // of its processor
+    int64_t cores = 1; // that a process here may use
     uint64_t memoryBytes = 0;
     std::vector<std::string> sources; // for people: when, how loaded
   };

@@ -11,7 +11,7 @@ namespace zc::dist {
 StateOp getCoordinateState(ModuleOp module, StringAttr axis) {
   StateOp last;
   for (auto state : module.getOps<StateOp>()) {
-    if (state->getAttr(kCoordinateAttr) == axis)
+    if (state.getCoordinateAttr() == axis)
       return state;
     last = state;
   }
@@ -25,7 +25,7 @@ StateOp getCoordinateState(ModuleOp module, StringAttr axis) {
   fields.addAttribute("type", TypeAttr::get(type));
   fields.addAttribute("kind",
                       builder.getStringAttr(stringifyStateKind(kScalar)));
-  fields.addAttribute(kCoordinateAttr, axis);
+  fields.addAttribute("coordinate", axis);
   return cast<StateOp>(builder.create(fields));
 }
 

@@ -28,8 +28,8 @@ void zc::dist::setTraffic(Operation *op, Traffic traffic) {
               StringAttr::get(op->getContext(), stringifyTraffic(traffic)));
 }
 
-ArrayRef<int64_t> zc::dist::getBlocks(Operation *state, int64_t dim) {
-  auto all = state->getAttrOfType<ArrayAttr>(kBlocksAttr);
+ArrayRef<int64_t> zc::dist::getBlocks(train::StateOp state, int64_t dim) {
+  ArrayAttr all = state.getBlocksAttr();
   return all ? cast<DenseI64ArrayAttr>(all[dim]).asArrayRef()
              : ArrayRef<int64_t>();
 }

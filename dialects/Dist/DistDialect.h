@@ -24,8 +24,6 @@ namespace zc::dist {
 // Names of the discardable attributes (DistDialect.td).
 inline constexpr llvm::StringLiteral kMeshAttr = "dist.mesh";
 inline constexpr llvm::StringLiteral kShardingAttr = "dist.sharding";
-inline constexpr llvm::StringLiteral kWhyAttr = "dist.why";
-inline constexpr llvm::StringLiteral kBlocksAttr = "dist.blocks";
 inline constexpr llvm::StringLiteral kNotesAttr = "dist.notes";
 inline constexpr llvm::StringLiteral kDivisionsAttr = "dist.divisions";
 
@@ -39,10 +37,10 @@ inline constexpr llvm::StringLiteral kWholeAttr = "dist.whole";
 inline constexpr llvm::StringLiteral kOperandsAttr = "dist.operands";
 inline constexpr llvm::StringLiteral kResultsAttr = "dist.results";
 inline constexpr llvm::StringLiteral kTrafficAttr = "dist.traffic";
-inline constexpr llvm::StringLiteral kCoordinateAttr = "dist.coordinate";
 
 inline constexpr llvm::StringLiteral kMomentsAttr = "dist.moments";
-/// Sets two gathers of one value apart: "forward", "backward".
+/// Sets two gathers of one value apart, or what is made of them: "forward",
+/// "backward".
 inline constexpr llvm::StringLiteral kPassAttr = "dist.pass";
 
 /// The nested module of states that lie in units.
@@ -69,7 +67,7 @@ llvm::SmallVector<train::StateOp> getUnitMembers(mlir::ModuleOp module,
 
 /// The sizes of the blocks of a state's dim that are divided each by itself, a
 /// rank's parts one after another; empty: the dim is one block.
-llvm::ArrayRef<int64_t> getBlocks(mlir::Operation *state, int64_t dim);
+llvm::ArrayRef<int64_t> getBlocks(train::StateOp state, int64_t dim);
 
 /// The product of the axes' sizes; names that the mesh lacks count as 1.
 int64_t getGroupSize(MeshAttr mesh, mlir::ArrayAttr axes);

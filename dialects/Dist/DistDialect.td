@@ -2,9 +2,9 @@
 #ifndef ZC_DIALECTS_DIST_DISTDIALECT_TD
 #define ZC_DIALECTS_DIST_DISTDIALECT_TD
 
-include "mlir/IR/OpBase.td"
+include "dialects/Interfaces/MarkedDialect.td"
 
-def Dist_Dialect : Dialect {
+def Dist_Dialect : MarkedDialect {
   let name = "dist";
   let cppNamespace = "::zc::dist";
   let summary = "tensors divided among the ranks of a mesh, and collectives";
@@ -24,19 +24,13 @@ def Dist_Dialect : Dialect {
     | `dist.sharding = #dist.sharding<dp,_>` | argument, result, `train.state` | how it is divided |
     | `dist.notes = ["..."]` | module | what a user should know |
     | `dist.divisions` (name, kind, type, sharding, why of each) | module | for reports |
-    | `dist.why = "..."` | `train.state` | who said so |
-    | `dist.blocks = [array<i64>, array<i64: 8, 8, 8>]` | `train.state` | dims of which each block is divided by itself: in programs, of every block the first part comes before of every block the second |
     | `dist.whole = tensor<8x4xf32>` | the same, once types are local; a `train.state` with zeros behind a dim | the whole tensor's type, as files know it |
     | `dist.operands`, `dist.results` | op | shardings that the op works with |
     | `dist.traffic = "statistics"` | op | what a reduction of its results carries |
     | `dist.moments = #dist.sharding<dp>` | parameter | how its optimizer states are divided |
-    | `dist.coordinate = "dp"` | `train.state` | holds the rank's coordinate on an axis |
   }];
-  let hasOperationAttrVerify = 1;
-  let hasRegionArgAttrVerify = 1;
-  let hasRegionResultAttrVerify = 1;
   let useDefaultAttributePrinterParser = 1;
-  let extraClassDeclaration = "void registerAttrs();";
+  let extraClassDeclaration = marks # "void registerAttrs();";
   let dependentDialects = ["::zc::train::TrainDialect"];
 }
 

@@ -1,6 +1,5 @@
 //===- DistMarks.cpp - the discardable attributes of the dist dialect -----===//
 #include "dialects/Dist/DistDialect.h"
-#include "dialects/Interfaces/Marks.h"
 
 using namespace mlir;
 using namespace zc;
@@ -16,49 +15,39 @@ static bool isPass(Attribute value) {
   return name && (name == "forward" || name == "backward");
 }
 
-/// DistDialect.td and the headers that name them describe them.
-static const Marks &getMarks() {
+static bool isShardingList(Attribute value) {
+  auto list = dyn_cast<ArrayAttr>(value);
+  return list && llvm::all_of(list, llvm::IsaPred<ShardingAttr>);
+}
+
+/// DistDialect.td and the headers that name them describe them. How tensors are
+/// divided is said of the ops of other dialects, as in Shardy: no property of
+/// theirs can hold it.
+const Marks &DistDialect::getMarks() {
+  static const Mark kShardings = {isShardingList, "a list of #dist.sharding"};
+  static const Mark kSharding = markOf<ShardingAttr>("a #dist.sharding");
+  static const Mark kServer =
+      markOf<UnitAttr, FlatSymbolRefAttr>("a symbol, or no value");
+  static const Mark kPass = {isPass, "\"forward\" or \"backward\""};
+  static const Mark kTraffic = {isTraffic,
+                                "gradients, parameters, activations, "
+                                "statistics or scalars"};
   static const Marks kMarks = {
-      // on modules
-      {"dist.algorithm", kStringMark},
-      {"dist.divisions", kListMark},
-      {"dist.mesh", markOf<MeshAttr>("a #dist.mesh")},
-      {"dist.notes", kListMark},
-      // on modules, results of programs and broadcasts
-      {"dist.server", markOf<UnitAttr, FlatSymbolRefAttr>("a symbol, or no "
-                                                          "value")},
-      // on states, arguments and results of programs, and ops
-      {"dist.blocks", kListMark},
-      {"dist.coordinate", kStringMark},
-      {"dist.moments", markOf<ShardingAttr>("a #dist.sharding")},
-      {"dist.sharding", markOf<ShardingAttr>("a #dist.sharding")},
-      {"dist.whole", kTypeMark},
-      {"dist.why", kStringMark},
-      {"dist.exchange", kIntegersMark},
-      {"dist.gathered", kIntegersMark},
-      {"dist.operands", kListMark},
-      {"dist.results", kListMark},
-      {"dist.pass", {isPass, "\"forward\" or \"backward\""}},
-      {"dist.stays_whole", kUnitMark},
-      {"dist.traffic",
-       {isTraffic, "gradients, parameters, activations, statistics or "
-                   "scalars"}}};
+      {"dist.algorithm", kStringMark.on(kOnModule)},
+      {"dist.divisions", kListMark.on(kOnModule)},
+      {"dist.mesh", markOf<MeshAttr>("a #dist.mesh").on(kOnModule)},
+      {"dist.notes", kListMark.on(kOnModule)},
+      {"dist.server", kServer.on(kOnModule | kOnResult)},
+      {"dist.sharding",
+       kSharding.on(kOnArgument | kOnResult | kOnState | kOnBuffer | kOnOp)},
+      {"dist.whole",
+       kTypeMark.on(kOnArgument | kOnResult | kOnState | kOnBuffer)},
+      {"dist.moments", kSharding.on(kOnState)},
+      {"dist.exchange", kIntegersMark.on(kOnOp)},
+      {"dist.gathered", kIntegersMark.on(kOnOp)},
+      {"dist.operands", kShardings.on(kOnOp)},
+      {"dist.results", kShardings.on(kOnOp)},
+      {"dist.pass", kPass.on(kOnOp)},
+      {"dist.traffic", kTraffic.on(kOnOp)}};
   return kMarks;
-}
-
-LogicalResult DistDialect::verifyOperationAttribute(Operation *op,
-                                                    NamedAttribute mark) {
-  return verifyMark(getMarks(), op, mark);
-}
-
-LogicalResult DistDialect::verifyRegionArgAttribute(Operation *op, unsigned,
-                                                    unsigned,
-                                                    NamedAttribute mark) {
-  return verifyMark(getMarks(), op, mark);
-}
-
-LogicalResult DistDialect::verifyRegionResultAttribute(Operation *op, unsigned,
-                                                       unsigned,
-                                                       NamedAttribute mark) {
-  return verifyMark(getMarks(), op, mark);
 }

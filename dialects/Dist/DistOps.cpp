@@ -160,7 +160,12 @@ static LogicalResult verifyStack(CollectiveOpInterface op, Value part,
   return error;
 }
 
-LogicalResult BroadcastOp::verify() { return verifyRooted(*this); }
+LogicalResult BroadcastOp::verify() {
+  if (getServed() && !getOfServer())
+    return emitOpError("has served = ")
+           << getServedAttr() << ", and is not of_server";
+  return verifyRooted(*this);
+}
 
 LogicalResult ReduceOp::verify() { return verifyRooted(*this); }
 

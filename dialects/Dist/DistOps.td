@@ -46,10 +46,12 @@ def Dist_AllReduceOp : Dist_CollectiveOp<"all_reduce", ["mayWorkInPlace"],
   let summary = "unreduced to whole: the sum of the group's terms";
   let description = [{
     `holders`, if given, are the coordinates along the one axis that take part.
+    With `stays_whole` it stays one, though each rank needs only its part.
   }];
   let arguments = (ins Train_Tensor:$input, StrArrayAttr:$axes,
                        NamedEnumAttr<Traffic>:$traffic,
-                       OptionalAttr<DenseI64ArrayAttr>:$holders);
+                       OptionalAttr<DenseI64ArrayAttr>:$holders,
+                       UnitAttr:$stays_whole);
 }
 
 def Dist_AllGatherOp : Dist_CollectiveOp<"all_gather"> {
@@ -109,6 +111,13 @@ def Dist_RoleSumOp : Dist_CollectiveOp<"role_sum", ["getOperandSharding"],
 def Dist_BroadcastOp : Dist_RootedOp<"broadcast", ["mayWorkInPlace"],
     [AllTypesMatch<["input", "result"]>]> {
   let summary = "the root's part on every rank";
+  let description = [{
+    `of_server`: the root is a parameter server, which alone has computed what it
+    sends; `served`, if given, is the state that the ranks keep it in.
+  }];
+  let arguments = (ins Train_Tensor:$input, StrArrayAttr:$axes, I64Attr:$root,
+                       NamedEnumAttr<Traffic>:$traffic, UnitAttr:$of_server,
+                       OptionalAttr<FlatSymbolRefAttr>:$served);
 }
 
 def Dist_ReduceOp : Dist_RootedOp<"reduce", [],

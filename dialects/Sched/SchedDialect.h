@@ -37,9 +37,6 @@ inline constexpr llvm::StringLiteral kOffloadedBytesAttr =
 /// On a module: the bytes of a slot of each ring of `train.state`s of kind
 /// flight ({name = bytes}).
 inline constexpr llvm::StringLiteral kRingsAttr = "sched.rings";
-/// On a `sched.alloc`: --zc-offload keeps its value in the second memory space
-/// while nothing uses it.
-inline constexpr llvm::StringLiteral kOffloadAttr = "sched.offload";
 
 // Memory classes of the transient region.
 inline constexpr MemoryClass kActivations = MemoryClass::Activations;

@@ -2,9 +2,9 @@
 #ifndef ZC_DIALECTS_SCHED_SCHEDDIALECT_TD
 #define ZC_DIALECTS_SCHED_SCHEDDIALECT_TD
 
-include "mlir/IR/OpBase.td"
+include "dialects/Interfaces/MarkedDialect.td"
 
-def Sched_Dialect : Dialect {
+def Sched_Dialect : MarkedDialect {
   let name = "sched";
   let cppNamespace = "::zc::sched";
   let summary = "a rank's programs: instructions on buffers, in order";
@@ -29,9 +29,8 @@ def Sched_Dialect : Dialect {
 
     `sched.target` on a module says what runs it (`#sched.target`).
   }];
-  let hasOperationAttrVerify = 1;
   let useDefaultAttributePrinterParser = 1;
-  let extraClassDeclaration = [{ void registerAttributes(); }];
+  let extraClassDeclaration = marks # [{ void registerAttributes(); }];
   let dependentDialects = ["::zc::train::TrainDialect",
                            "::mlir::memref::MemRefDialect"];
 }

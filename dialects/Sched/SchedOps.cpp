@@ -1,5 +1,6 @@
 //===- SchedOps.cpp - verifiers and the instructions' answers -------------===//
 #include "dialects/Sched/SchedDialect.h"
+#include "dialects/Train/Tokens.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringSet.h"
@@ -179,7 +180,19 @@ LogicalResult ViewOp::verify() {
   return success();
 }
 
+LogicalResult AllocOp::verify() {
+  // alloc C1
+  if (getOffload() && getMemoryClass() == kOffloaded)
+    return emitOpError("is to be offloaded, and lies in the second memory "
+                       "space already");
+  return success();
+}
+
 LogicalResult OutputOp::verify() {
+  // output C2
+  if (getTokenOrder().value_or(kZigzag) != kZigzag)
+    return emitOpError("expected tokens in order \"")
+           << kZigzag << "\", found " << getTokenOrderAttr();
   // output C1
   return verifyBatchDim(*this, getBatchDim(), getBuffer());
 }

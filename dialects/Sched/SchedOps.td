@@ -130,10 +130,14 @@ def Sched_AllocOp : Sched_BufferOp<"alloc"> {
   let summary = "a buffer in the transient region";
   let description = [{
     One of class offloaded lies in the second memory space instead, behind the
-    states that are there.
+    states that are there. With `offload` its value is to lie there while nothing
+    uses it (--zc-offload).
+
+    - (C1) no buffer of class offloaded has `offload`
   }];
   let arguments = (ins NamedEnumAttr<Sched_MemoryClass>:$memory_class,
-                       OptionalAttr<I64Attr>:$offset);
+                       OptionalAttr<I64Attr>:$offset, UnitAttr:$offload);
+  let hasVerifier = 1;
   let results = (outs Sched_Buffer:$buffer);
   let assemblyFormat = "$memory_class attr-dict `:` type($buffer)";
 }
@@ -162,10 +166,12 @@ def Sched_OutputOp : Sched_BufferOp<"output"> {
   let summary = "a buffer that the host reads after the program ran";
   let description = [{
     - (C1) `batch_dim` is a dim
+    - (C2) `token_order`, where ranks divide tokens in another order, is "zigzag"
   }];
   let arguments = (ins StrAttr:$name, Sched_Buffer:$buffer,
                        NamedEnumAttr<Sched_OutputKind>:$kind,
-                       OptionalAttr<I64Attr>:$batch_dim);
+                       OptionalAttr<I64Attr>:$batch_dim,
+                       OptionalAttr<StrAttr>:$token_order);
   let assemblyFormat = "$kind $name $buffer attr-dict `:` type($buffer)";
   let hasVerifier = 1;
 }

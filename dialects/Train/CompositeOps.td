@@ -29,11 +29,16 @@ def Train_AttentionOp : Train_TensorOp<"attention", [Train_Differentiable,
     query whose keys are all at minus infinity gets zeros. Or its i64 [1, 1,
     queries, 1] say which key is the last that each attends. It has no gradient.
     `log_sum_exp` [batch, heads, queries] is that of the masked scores.
+
+    `tokens`, where ranks divide them, says how a rank gets the other ranks' keys
+    and values. "ring": a part at a time, each from the rank before; "gather": all
+    of them; with "=zigzag" of tokens in that order. "whole": it has all of them,
+    and adds up their gradients with the others.
   }];
   let arguments = (ins Train_FloatTensor:$query, Train_FloatTensor:$key,
                        Train_FloatTensor:$value,
                        Optional<Train_AttentionMask>:$mask, F64Attr:$scale,
-                       UnitAttr:$causal);
+                       UnitAttr:$causal, OptionalAttr<StrAttr>:$tokens);
   let results = (outs Train_FloatTensor:$result,
                       Train_FloatTensor:$log_sum_exp);
   let hasVerifier = 1;
@@ -42,11 +47,15 @@ def Train_AttentionOp : Train_TensorOp<"attention", [Train_Differentiable,
 def Train_AttentionGradOp : Train_TensorOp<"attention_grad", [],
                                            ["accumulates"]> {
   let summary = "gradients of attention in query, key and value";
-  let description = "Takes the results of the forward, and the gradient of one.";
+  let description = [{
+    Takes the results of the forward, and the gradient of one. `tokens` as in
+    attention.
+  }];
   let arguments = (ins Train_FloatTensor:$query, Train_FloatTensor:$key,
       Train_FloatTensor:$value, Train_FloatTensor:$result,
       Train_FloatTensor:$log_sum_exp, Train_FloatTensor:$grad,
-      Optional<Train_AttentionMask>:$mask, F64Attr:$scale, UnitAttr:$causal);
+      Optional<Train_AttentionMask>:$mask, F64Attr:$scale, UnitAttr:$causal,
+      OptionalAttr<StrAttr>:$tokens);
   let results = (outs Train_FloatTensor:$query_grad,
                       Train_FloatTensor:$key_grad,
                       Train_FloatTensor:$value_grad);

@@ -13,9 +13,20 @@ def Train_MatmulOp : Train_TensorOp<"matmul",
     With `transpose_lhs` the left operand is stored [batch..., K, M], with
     `transpose_rhs` the right one [batch..., N, K]: strides to a library, no copy.
     Operands of 16 bits may give a result of float32.
+
+    `float8` holds the 8-bit types to which the factors are rounded before they
+    are multiplied, and the model's name of the weight. The gradients' products
+    have it, too: what is rounded to E5M2 is a gradient.
   }];
   let arguments = (ins Train_FloatTensor:$lhs, Train_FloatTensor:$rhs,
-                       UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs);
+                       UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs,
+                       OptionalAttr<ArrayAttr>:$float8);
+  let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$lhs,
+      "::mlir::Value":$rhs, CArg<"bool", "false">:$transpose_lhs,
+      CArg<"bool", "false">:$transpose_rhs), [{
+    build($_builder, $_state, type, lhs, rhs, transpose_lhs, transpose_rhs,
+          /*float8=*/::mlir::ArrayAttr());
+  }]>];
   let results = (outs Train_FloatTensor:$result);
   let hasVerifier = 1;
   let hasCanonicalizer = 1;
@@ -40,10 +51,12 @@ class Train_ConvolutionOp<string mnemonic, list<Trait> traits = []>
           ["accumulates"], ["setPartTypes"]> {
   // Spatial lists have one entry per spatial dim (1 to 3 of them). The filter
   // is [K, C/groups, spatial...] always; images are [N, C, spatial...], with
-  // `channels_last` [N, spatial..., C].
+  // `channels_last` [N, spatial..., C]. With `winograd` a library may compute it
+  // by Winograd's way, which rounds otherwise; scratch memory is planned for it.
   dag convolutionAttributes = (ins DenseI64ArrayAttr:$strides,
       DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$pads_low,
-      DenseI64ArrayAttr:$pads_high, I64Attr:$groups, UnitAttr:$channels_last);
+      DenseI64ArrayAttr:$pads_high, I64Attr:$groups, UnitAttr:$channels_last,
+      UnitAttr:$winograd);
   let hasVerifier = 1;
 }
 

@@ -207,6 +207,15 @@ def Train_NotOp : Train_ElementwiseOp<"not", "None", [SameOperandsAndResultType]
 
 def Train_AddOp : Train_BinaryOp<"add", "Joint", [Commutative]> {
   let summary = "x + y";
+  let description = [{
+    With `in_place` y may be added to x where x lies, once both are of one rank
+    (--zc-accumulate-in-place). `running_sum`: the sum grows turn by turn. A
+    region ends with it: where it went on, all terms would wait in memory for the
+    last one. `rounded`: DequantizeLinear takes it in place of the bits that
+    QuantizeLinear makes of it, so that gradients find their way.
+  }];
+  let arguments = (ins Train_Tensor:$lhs, Train_Tensor:$rhs, UnitAttr:$in_place,
+                       UnitAttr:$running_sum, UnitAttr:$rounded);
   let hasFolder = 1;
 }
 def Train_SubOp : Train_BinaryOp<"sub", "Joint"> {
@@ -276,8 +285,17 @@ def Train_ConvertOp : Train_ElementwiseOp<"convert", "None", [Train_Differentiab
   let summary = "the same value in another element type";
   let description = [{
     Float to integer truncates toward zero; to i1: whether the value is not 0.
+
+    `rounds_result`: it rounds what an op has computed wider than its result, as
+    that op would have itself. `rounds_parameter`: it stands for the copy in 16
+    bits that a parameter has not; `of_backward`: once more, for the backward.
+    `stays_term`: a term of a sum over ranks stays one, though the result has more
+    bytes than the operand.
   }];
-  let arguments = (ins Train_Tensor:$input);
+  let arguments = (ins Train_Tensor:$input, UnitAttr:$rounds_result,
+                       UnitAttr:$rounds_parameter, UnitAttr:$of_backward,
+                       UnitAttr:$stays_term);
+  let hasVerifier = 1;
   let results = (outs Train_Tensor:$result);
   let extraClassDefinition = [{
     double $cppClass::getFlops() {

@@ -23,6 +23,11 @@ def Train_GroupedMatmulOp : Train_TensorOp<"grouped_matmul",
 
     `order` is nothing, or what `train.expert_order` says of the same groups and
     ids, and its ends: where a device finds an expert's rows. It changes no value.
+
+    `room_groups` and `room_capacity` are what a model's file says of its rooms:
+    in how many groups, of equally many tokens in a row, tokens share room, and how
+    many rows of an expert find some in each. --zc-dispatch-experts makes these
+    rooms, or those that it is told.
     ```mlir
     %4 = train.grouped_matmul %0, %1, %2, %3 {experts = 8 : i64}
        : (tensor<64x32xf32>, tensor<8x32x16xf32>, tensor<64xi64>, tensor<8xi64>)
@@ -33,7 +38,9 @@ def Train_GroupedMatmulOp : Train_TensorOp<"grouped_matmul",
                        Train_IntTensor:$groups, Train_IntTensor:$ids,
                        Variadic<Train_IntTensor>:$order, I64Attr:$experts,
                        DefaultValuedAttr<F64Attr, "1">:$filled,
-                       UnitAttr:$transpose_weights);
+                       UnitAttr:$transpose_weights,
+                       OptionalAttr<I64Attr>:$room_groups,
+                       OptionalAttr<I64Attr>:$room_capacity);
   let results = (outs Train_FloatTensor:$result);
   let hasVerifier = 1;
 }

@@ -9,12 +9,6 @@
 
 namespace zc::train {
 
-/// On a train.matmul: the 8-bit types to which its factors are rounded before
-/// they are multiplied, and the model's name of the weight (array of two types
-/// and a string). Its gradients' products are marked alike: what is rounded to
-/// E5M2 is a gradient.
-inline constexpr llvm::StringLiteral kFloat8Attr = "train.float8";
-
 /// M, K and N of products whose scales are of blocks are multiples of it, and
 /// a block has so many elements along K (cuBLAS on sm_90; DeepSeek-V3).
 inline constexpr int64_t kFloat8Block = 128;

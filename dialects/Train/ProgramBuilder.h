@@ -37,10 +37,6 @@ inline constexpr llvm::StringLiteral kGoodSteps = "loss_scale.good_steps";
 /// The metric of a step that its gradients are of.
 inline constexpr llvm::StringLiteral kLoss = "loss";
 
-/// On an op whose result is added to an accumulator: a term of a sum over ranks
-/// stays one, though the result has more bytes than the operands.
-inline constexpr llvm::StringLiteral kStaysTermAttr = "train.stays_term";
-
 /// Prefix of the states that accumulate over micro-batches.
 inline constexpr llvm::StringLiteral kAccumulatedPrefix = "accumulated.";
 

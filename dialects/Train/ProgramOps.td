@@ -38,6 +38,15 @@ def Train_StateOp : Train_Op<"state", [Symbol]> {
     newest the version is that forwards read. A state that stands for a version
     of another, `version_of`, has no place of its own; it is `version_age` steps
     older than the newest, or, at -1, the one that the step writes.
+
+    Optimizer: `group` holds the settings by which a parameter's update differs
+    from the others', `{lr_scale = 0.1 : f64, weight_decay = 0.0 : f64}`.
+
+    Ranks: how a state is divided is `dist.sharding`, an attribute of the dist
+    dialect, which knows this one. `blocks` lists, for each dim, the sizes of the
+    blocks that are divided each by itself: in programs, of every block the first
+    part comes before of every block the second. `why` says who divided it, for
+    reports. A scalar with `coordinate` holds the rank's coordinate on that axis.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttr:$type,
       NamedEnumAttr<Train_StateKind>:$kind,
@@ -53,7 +62,11 @@ def Train_StateOp : Train_Op<"state", [Symbol]> {
       OptionalAttr<StrAttr>:$ring, OptionalAttr<ArrayAttr>:$messages,
       DefaultValuedAttr<I64Attr, "0">:$delay,
       OptionalAttr<FlatSymbolRefAttr>:$version_of,
-      OptionalAttr<I64Attr>:$version_age);
+      OptionalAttr<I64Attr>:$version_age,
+      OptionalAttr<DictionaryAttr>:$group,
+      OptionalAttr<TypedArrayAttrBase<DenseI64ArrayAttr,
+          "a list of array<i64>">>:$blocks,
+      OptionalAttr<StrAttr>:$why, OptionalAttr<StrAttr>:$coordinate);
   let assemblyFormat = "$sym_name $kind `:` $type attr-dict";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
@@ -76,8 +89,15 @@ def Train_FusedOp : Train_Op<"fused", [Pure, IsolatedFromAbove,
     the ops' linalg forms; with it ("onednn.matmul"), the back end's pattern calls
     a library with at most `workspace_bytes` of scratch memory, and the region
     says what the call computes. `shared_buffers` lists pairs (operand, result)
-    that may use the same memory; a library works in place there. The discardable attribute `train.gradients`
-    (array<i64>) lists the results that are gradients of parameters.
+    that may use the same memory; a library works in place there.
+
+    Schedules and reports go by what the results are. `gradients` lists those
+    that are gradients of parameters, `kept_gradients` those that are kept until
+    all others are there. `staging`: the results are on their way to other ranks.
+    `late`: it runs behind the last op with kept gradients. `of_other_ranks`:
+    recomputation keeps the results, for they are made of tensors of other ranks,
+    which would be kept in their place. `running_sum`: it adds to a sum that grows
+    turn by turn.
 
     A call may compute several ops of the region: `joined` then says what follows
     from no single one of them, by the kind of call: `{norm = {addend}}`. Its
@@ -97,8 +117,17 @@ def Train_FusedOp : Train_Op<"fused", [Pure, IsolatedFromAbove,
       DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$shared_buffers,
       OptionalAttr<DictionaryAttr>:$joined, UnitAttr:$recomputed,
       DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$offloaded,
-      UnitAttr:$async, UnitAttr:$prefetched);
+      UnitAttr:$async, UnitAttr:$prefetched,
+      DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$gradients,
+      DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$kept_gradients,
+      UnitAttr:$staging, UnitAttr:$late, UnitAttr:$of_other_ranks,
+      UnitAttr:$running_sum);
   let extraClassDeclaration = [{
+    /// Says of its results what `other` says of its own, which they stand for.
+    void takeFactsOf(FusedOp other);
+    /// Says of its results what the marks of `op`, one of no region, say of its
+    /// own; of `gradients` nothing, which have other numbers.
+    void takeMarksOf(::mlir::Operation *op);
     /// The entry of `joined`; null: nothing of this kind is joined.
     ::mlir::DictionaryAttr getJoined(::llvm::StringRef kind);
     /// Sets that entry.

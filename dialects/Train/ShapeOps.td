@@ -33,8 +33,11 @@ def Train_BroadcastOp : Train_TensorOp<"broadcast", [Train_Differentiable]> {
     %1 = train.broadcast %0 {dims = array<i64: 1>}
        : (tensor<768xf32>) -> tensor<1024x768xf32>
     ```
+    `stays_term`: a term of a sum over ranks stays one, though the result has more
+    bytes than the operand.
   }];
-  let arguments = (ins Train_Tensor:$input, DenseI64ArrayAttr:$dims);
+  let arguments = (ins Train_Tensor:$input, DenseI64ArrayAttr:$dims,
+                       UnitAttr:$stays_term);
   let results = (outs Train_Tensor:$result);
   let hasVerifier = 1;
   let hasFolder = 1;
@@ -60,9 +63,12 @@ def Train_TransposeOp : Train_TensorOp<"transpose", [Train_Differentiable]> {
 
 def Train_SliceOp : Train_TensorOp<"slice", [Train_Differentiable]> {
   let summary = "elements at offsets[d] + i * strides[d]";
-  let description = "Strides are positive; the result's type says how many.";
+  let description = [{
+    Strides are positive; the result's type says how many. With `in_loops` the
+    loops around it read its operand, where a kernel of its own would copy.
+  }];
   let arguments = (ins Train_Tensor:$input, DenseI64ArrayAttr:$offsets,
-                       DenseI64ArrayAttr:$strides);
+                       DenseI64ArrayAttr:$strides, UnitAttr:$in_loops);
   let results = (outs Train_Tensor:$result);
   let hasVerifier = 1;
   let hasCanonicalizer = 1;
@@ -84,7 +90,12 @@ def Train_PadOp : Train_TensorOp<"pad", [Train_Differentiable]> {
 
 def Train_ConcatOp : Train_TensorOp<"concat", [Train_Differentiable]> {
   let summary = "operands one after the other along `dim`";
-  let arguments = (ins Variadic<Train_Tensor>:$inputs, I64Attr:$dim);
+  let description = [{
+    With `in_loops` two equal parts along the innermost dim are read by the loops
+    around it, where a kernel of its own would copy.
+  }];
+  let arguments = (ins Variadic<Train_Tensor>:$inputs, I64Attr:$dim,
+                       UnitAttr:$in_loops);
   let results = (outs Train_Tensor:$result);
   let hasVerifier = 1;
   let hasCanonicalizer = 1;

@@ -2,6 +2,7 @@
 #ifndef ZC_DIALECTS_TRAIN_TRAINDIALECT_H
 #define ZC_DIALECTS_TRAIN_TRAINDIALECT_H
 
+#include "dialects/Interfaces/Marks.h"
 #include "dialects/Interfaces/OpInterfaces.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/Dialect.h"
@@ -57,10 +58,11 @@ inline constexpr llvm::StringLiteral kMetricTypesAttr = "train.metric_types";
 /// On an op: its stage of the pipeline (i64).
 inline constexpr llvm::StringLiteral kStageAttr = "train.stage";
 
-// Discardable attributes of ops that schedules and reports go by.
-/// The results are gradients of parameters.
+// Marks of tensor ops in front of regions, which have properties of these names
+// (ProgramOps.td); schedules and reports go by them.
+/// The results that are gradients of parameters, by their numbers.
 inline constexpr llvm::StringLiteral kGradientsAttr = "train.gradients";
-/// The results are gradients that are kept until all others are there.
+/// Those that are kept until all others are there.
 inline constexpr llvm::StringLiteral kKeptGradientsAttr =
     "train.kept_gradients";
 /// The results are on their way to other ranks.
@@ -71,10 +73,6 @@ inline constexpr llvm::StringLiteral kLateAttr = "train.late";
 /// Recomputation keeps the results: they are made of tensors of other ranks,
 /// which would be kept in their place.
 inline constexpr llvm::StringLiteral kOfOtherRanksAttr = "train.of_other_ranks";
-/// A sum that grows turn by turn. A region ends with it: where it went on, all
-/// terms would wait in memory for the last one.
-inline constexpr llvm::StringLiteral kRunningSumAttr = "train.running_sum";
-
 /// The library of a fused op that is a collective.
 inline constexpr llvm::StringLiteral kCollectiveLibrary = "zc.collective";
 

@@ -10,9 +10,10 @@ include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
+include "dialects/Interfaces/MarkedDialect.td"
 include "dialects/Interfaces/OpInterfaces.td"
 
-def Train_Dialect : Dialect {
+def Train_Dialect : MarkedDialect {
   let name = "train";
   let cppNamespace = "::zc::train";
   let summary = "a small tensor algebra for training";
@@ -38,9 +39,7 @@ def Train_Dialect : Dialect {
     | `train.gradient = @name` | result | between backward and optimizer: the gradient of a state |
   }];
   let hasConstantMaterializer = 1;
-  let hasOperationAttrVerify = 1;
-  let hasRegionArgAttrVerify = 1;
-  let hasRegionResultAttrVerify = 1;
+  let extraClassDeclaration = marks;
   let dependentDialects = ["::mlir::func::FuncDialect",
                            "::mlir::linalg::LinalgDialect",
                            "::mlir::memref::MemRefDialect",

@@ -1,5 +1,4 @@
 //===- TrainMarks.cpp - the discardable attributes of the train dialect ---===//
-#include "dialects/Interfaces/Marks.h"
 #include "dialects/Train/TrainDialect.h"
 
 using namespace mlir;
@@ -8,82 +7,61 @@ using namespace zc::train;
 
 /// TrainDialect.td describes those of programs, the headers that name them the
 /// others.
-static const Marks &getMarks() {
+const Marks &TrainDialect::getMarks() {
+  constexpr unsigned kOnBoth = kOnArgument | kOnResult;
   static const Marks kMarks = {
-      // on arguments and results of programs
-      {"train.state", kSymbolMark},
-      {"train.input", kStringMark},
-      {"train.batch_dim", kIntegerMark},
-      {"train.range", kIntegersMark},
-      {"train.label", kUnitMark},
-      {"train.sample_weight", kUnitMark},
-      {"train.output", kStringMark},
-      {"train.metric", kStringMark},
-      {"train.gradient", kSymbolMark},
-      {"train.receive", kDictionaryMark},
-      {"train.send", kDictionaryMark},
-      {"train.token_dim", kIntegerMark},
-      {"train.no_tokens", kUnitMark},
-      {"train.token_order", kStringMark},
-      // on modules
-      {"train.chunks", kIntegerMark},
-      {"train.in_flight", kIntegerMark},
-      {"train.keep_whole", kUnitMark},
-      {"train.layer_roles", kIntegersMark},
-      {"train.metric_types", kDictionaryMark},
-      {"train.no_flush", kUnitMark},
-      {"train.reshard_every", kIntegerMark},
-      {"train.ring_slots", kDictionaryMark},
-      {"train.role", kIntegerMark},
-      {"train.shares_units", kUnitMark},
-      {"train.split_weights", kUnitMark},
-      {"train.stage_replicas", kIntegersMark},
-      {"train.stage_seconds", markOf<DenseF64ArrayAttr>("an array<f64>")},
-      {"train.divided_residuals", kIntegerMark},
-      {"train.token_parts", kIntegerMark},
-      {"train.turn", kIntegerMark},
-      {"train.turns", kIntegerMark},
-      {"train.versions", kIntegerMark},
-      // on states
-      {"train.group", kDictionaryMark},
-      // on ops
-      {"train.float8", kListMark},
-      {"train.float8_again", kUnitMark},
-      {"train.gradients", kIntegersMark},
-      {"train.in_loops", kUnitMark},
-      {"train.in_place", kUnitMark},
-      {"train.kept_gradients", kIntegersMark},
-      {"train.late", kUnitMark},
-      {"train.number", kIntegerMark},
-      {"train.of_other_ranks", kUnitMark},
-      {"train.repeated", kUnitMark},
-      {"train.room_capacity", kIntegerMark},
-      {"train.room_groups", kIntegerMark},
-      {"train.rounds_parameter",
-       markOf<UnitAttr, StringAttr>("\"backward\", or no value")},
-      {"train.rounds_result", kUnitMark},
-      {"train.running_sum", kUnitMark},
-      {"train.stage", kIntegerMark},
-      {"train.staging", kUnitMark},
-      {"train.stays_term", kUnitMark},
-      {"train.tokens", kStringMark},
-      {"train.winograd", kUnitMark}};
+      {"train.state", kSymbolMark.on(kOnBoth)},
+      {"train.input", kStringMark.on(kOnArgument)},
+      {"train.batch_dim", kIntegerMark.on(kOnBoth)},
+      {"train.range", kIntegersMark.on(kOnArgument)},
+      {"train.label", kUnitMark.on(kOnArgument)},
+      {"train.sample_weight", kUnitMark.on(kOnArgument)},
+      {"train.output", kStringMark.on(kOnResult)},
+      {"train.metric", kStringMark.on(kOnResult)},
+      {"train.gradient", kSymbolMark.on(kOnResult)},
+      {"train.receive", kDictionaryMark.on(kOnArgument)},
+      {"train.send", kDictionaryMark.on(kOnResult)},
+      {"train.token_dim", kIntegerMark.on(kOnBoth)},
+      {"train.no_tokens", kUnitMark.on(kOnArgument)},
+      {"train.token_order", kStringMark.on(kOnModule | kOnResult)},
+
+      {"train.chunks", kIntegerMark.on(kOnModule)},
+      {"train.divided_residuals", kIntegerMark.on(kOnModule)},
+      {"train.exact_encodings", kUnitMark.on(kOnModule)},
+      {"train.experts", kListMark.on(kOnModule)},
+      {"train.in_flight", kIntegerMark.on(kOnModule)},
+      {"train.keep_whole", kUnitMark.on(kOnModule)},
+      {"train.keeps_busy", kUnitMark.on(kOnModule)},
+      {"train.layer_roles", kIntegersMark.on(kOnModule)},
+      {"train.metric_types", kDictionaryMark.on(kOnModule)},
+      {"train.no_flush", kUnitMark.on(kOnModule)},
+      {"train.parameters", kIntegerMark.on(kOnModule)},
+      {"train.plain_peak", kIntegerMark.on(kOnModule)},
+      {"train.recomputed_work", kFloatsMark.on(kOnModule)},
+      {"train.reshard_every", kIntegerMark.on(kOnModule)},
+      {"train.ring_slots", kDictionaryMark.on(kOnModule)},
+      {"train.role", kIntegerMark.on(kOnModule)},
+      {"train.shares_units", kUnitMark.on(kOnModule)},
+      {"train.split_weights", kUnitMark.on(kOnModule)},
+      {"train.staying", kIntegerMark.on(kOnModule)},
+      {"train.stage_replicas", kIntegersMark.on(kOnModule)},
+      {"train.stage_seconds", kFloatsMark.on(kOnModule)},
+      {"train.token_parts", kIntegerMark.on(kOnModule)},
+      {"train.turn", kIntegerMark.on(kOnModule)},
+      {"train.turns", kIntegerMark.on(kOnModule)},
+      {"train.versions", kIntegerMark.on(kOnModule)},
+      {"train.waiting", kFloatsMark.on(kOnModule)},
+
+      // Any op may make a gradient, be of a stage or run late: until regions
+      // are formed these facts stand beside it, then they are the region's.
+      {"train.gradients", kIntegersMark.on(kOnOp)},
+      {"train.kept_gradients", kIntegersMark.on(kOnOp)},
+      {"train.late", kUnitMark.on(kOnOp)},
+      {"train.number", kIntegerMark.on(kOnOp)},
+      {"train.float8_again", kUnitMark.on(kOnOp)},
+      {"train.of_other_ranks", kUnitMark.on(kOnOp)},
+      {"train.repeated", kUnitMark.on(kOnOp)},
+      {"train.stage", kIntegerMark.on(kOnOp)},
+      {"train.staging", kUnitMark.on(kOnOp)}};
   return kMarks;
-}
-
-LogicalResult TrainDialect::verifyOperationAttribute(Operation *op,
-                                                     NamedAttribute mark) {
-  return verifyMark(getMarks(), op, mark);
-}
-
-LogicalResult TrainDialect::verifyRegionArgAttribute(Operation *op, unsigned,
-                                                     unsigned,
-                                                     NamedAttribute mark) {
-  return verifyMark(getMarks(), op, mark);
-}
-
-LogicalResult TrainDialect::verifyRegionResultAttribute(Operation *op, unsigned,
-                                                        unsigned,
-                                                        NamedAttribute mark) {
-  return verifyMark(getMarks(), op, mark);
 }

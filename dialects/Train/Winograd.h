@@ -6,11 +6,12 @@
 
 namespace zc::train {
 
-/// On a convolution or a gradient of one that a library computes, a unit: it
-/// may be computed by Winograd's way, and scratch memory is planned for that.
-/// Discardable, because only the choice of libraries, which comes behind all
-/// that rewrites convolutions, and the budget behind that set and clear it.
-inline constexpr llvm::StringLiteral kWinogradAttr = "train.winograd";
+/// Whether `op` is a convolution, or a gradient of one, that a library may
+/// compute by Winograd's way (its property `winograd`).
+bool mayUseWinograd(mlir::Operation *op);
+
+/// Says so of `op`, which is one of them.
+void setWinograd(mlir::Operation *op, bool allowed);
 
 } // namespace zc::train
 

@@ -100,7 +100,7 @@ ConvolutionSpec ConvolutionCall::specOf(const LibraryCall &call) {
   spec.padsLow = call.integers("pads_low");
   spec.padsHigh = call.integers("pads_high");
   spec.groups = groups.empty() ? 0 : groups[0];
-  spec.winograd = call.has("train.winograd");
+  spec.winograd = call.has("winograd");
   return spec;
 }
 

@@ -41,8 +41,8 @@ struct ConvolutionCall : CallRoom {
   static constexpr std::string_view kOps[] = {"conv", "conv_input_grad",
                                               "conv_filter_grad"};
   static constexpr std::string_view kAttributes[] = {
-      "strides", "dilations",     "pads_low",      "pads_high",
-      "groups",  "channels_last", "train.winograd"};
+      "strides", "dilations",     "pads_low", "pads_high",
+      "groups",  "channels_last", "winograd"};
   static constexpr CallRate kRates[] = {{"convolution"}};
   static CallWork workOf(const LibraryCall &call);
 

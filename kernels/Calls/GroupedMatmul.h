@@ -36,7 +36,8 @@ struct GroupedMatmulCall : CallRoom {
                                               "grouped_matmul_grad"};
   static constexpr std::string_view kAttributes[] = {"transpose_weights"};
   /// Dims say how many experts there are; how full rows are changes no result.
-  static constexpr std::string_view kImplied[] = {"experts", "filled"};
+  static constexpr std::string_view kImplied[] = {
+      "experts", "filled", "room_groups", "room_capacity"};
   static CallWork workOf(const LibraryCall &call);
 
   static std::string check(const LibraryCall &call);

@@ -51,6 +51,12 @@ static bool endsForward(func::FuncOp program, unsigned result) {
   return isLoss(program, result) || (sent && !sent->isGradient);
 }
 
+/// Whether recomputation keeps its results.
+static bool isOfOtherRanks(Operation &op) {
+  auto region = dyn_cast<FusedOp>(op);
+  return region ? region.getOfOtherRanks() : op.hasAttr(kOfOtherRanksAttr);
+}
+
 DenseSet<Operation *> findForwardOps(func::FuncOp program) {
   SmallVector<Operation *> ends;
   Operation *end = program.getBody().front().getTerminator();
@@ -59,7 +65,7 @@ DenseSet<Operation *> findForwardOps(func::FuncOp program) {
       ends.push_back(value.getDefiningOp());
   // Only the backward may read a log sum exp of scores.
   for (Operation &op : program.getOps())
-    if (op.hasAttr(kOfOtherRanksAttr))
+    if (isOfOtherRanks(op))
       ends.push_back(&op);
   return findAncestors(std::move(ends));
 }
@@ -99,7 +105,7 @@ DenseSet<Operation *> findForwardPass(func::FuncOp micro) {
 SmallVector<Operation *> findGradientOps(func::FuncOp program) {
   SmallVector<Operation *> ops;
   for (auto region : program.getOps<FusedOp>())
-    if (region->hasAttr(kGradientsAttr))
+    if (!region.getGradients().empty())
       ops.push_back(region);
   Operation *end = program.getBody().front().getTerminator();
   for (auto [index, value] : llvm::enumerate(end->getOperands()))

@@ -16,12 +16,14 @@ bool isSplatConstant(Operation *op) {
 }
 
 bool isMovedRead(Operation *op) {
+  auto slice = dyn_cast_or_null<SliceOp>(op);
   return isa_and_nonnull<BroadcastOp, TransposeOp>(op) ||
-         (isa_and_nonnull<SliceOp>(op) && op->hasAttr(kInLoopsAttr));
+         (slice && slice.getInLoops());
 }
 
 bool isJoinOfHalves(Operation *op) {
-  return isa_and_nonnull<ConcatOp>(op) && op->hasAttr(kInLoopsAttr);
+  auto concat = dyn_cast_or_null<ConcatOp>(op);
+  return concat && concat.getInLoops();
 }
 
 AffineMap halfReadMap(OpBuilder &builder, ArrayRef<int64_t> resultShape) {

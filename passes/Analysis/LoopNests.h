@@ -17,10 +17,6 @@ namespace zc {
 /// A constant that is the same everywhere.
 bool isSplatConstant(mlir::Operation *op);
 
-/// On a slice without gaps, or a concat of two equal parts along the innermost
-/// dim: loops around it compute it, where a kernel of its own would copy.
-inline constexpr llvm::StringLiteral kInLoopsAttr = "train.in_loops";
-
 /// Whether `op` only reads its operand at other places (broadcast, transpose, a
 /// slice in loops).
 bool isMovedRead(mlir::Operation *op);

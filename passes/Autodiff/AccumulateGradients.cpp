@@ -7,7 +7,6 @@
 #include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/ProgramBuilder.h"
 #include "dialects/Train/Versions.h"
-#include "passes/Analysis/InPlaceSums.h"
 #include "passes/Analysis/Messages.h"
 #include "passes/Autodiff/ExpertMetrics.h"
 #include "passes/Autodiff/LayerMetrics.h"
@@ -100,7 +99,7 @@ private:
   static Value widenTerm(OpBuilder &builder, Value value, Attribute sharding) {
     Value wide = widen(builder, value.getLoc(), value);
     if (wide != value && !sharding)
-      wide.getDefiningOp()->setAttr(kStaysTermAttr, builder.getUnitAttr());
+      wide.getDefiningOp<ConvertOp>().setStaysTerm(true);
     return wide;
   }
 
@@ -122,7 +121,7 @@ private:
     auto symbol = FlatSymbolRefAttr::get(state.getSymNameAttr());
     Value old = getStateArgument(micro, state);
     auto sum = AddOp::create(builder, value.getLoc(), old, value);
-    sum->setAttr(kInPlaceAttr, builder.getUnitAttr());
+    sum.setInPlace(true);
     addResult(micro, sum, binding(kStateAttr, symbol));
     Value total = getStateArgument(apply, state);
     addResult(apply, splat(*end, value.getLoc(), value.getType(), 0),

@@ -157,7 +157,7 @@ private:
   static Value asOfCopy(Value parameter, Value gradient) {
     auto widened = gradient.getDefiningOp<ConvertOp>();
     bool isRounded = llvm::all_of(parameter.getUsers(), [](Operation *user) {
-      return user->hasAttr(kRoundsParameterAttr);
+      return roundsParameter(user);
     });
     return widened && isRounded &&
                    isNarrow(getElementTypeOrSelf(widened.getInput().getType()))
@@ -169,7 +169,7 @@ private:
   static void roundAgain(func::FuncOp step, Operation *lastForward) {
     SmallVector<Operation *> roundings;
     for (Operation &op : step.getOps())
-      if (op.hasAttr(kRoundsParameterAttr))
+      if (roundsParameter(&op))
         roundings.push_back(&op);
     for (Operation *op : roundings) {
       Operation *first = nullptr;
@@ -181,7 +181,7 @@ private:
         continue;
       OpBuilder builder(first);
       Operation *again = builder.clone(*op);
-      again->setAttr(kRoundsParameterAttr, builder.getStringAttr("backward"));
+      cast<ConvertOp>(again).setOfBackward(true);
       op->getResult(0).replaceUsesWithIf(
           again->getResult(0), [&](OpOperand &use) {
             return use.getOwner() != again &&

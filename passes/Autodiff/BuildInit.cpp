@@ -133,8 +133,7 @@ private:
 
   static bool isWrittenByHost(StateOp state) {
     return state.getKind() == kScalar &&
-           (state.getSymName() == kSeed ||
-            state->hasAttr(dist::kCoordinateAttr));
+           (state.getSymName() == kSeed || state.getCoordinate());
   }
 
   static std::optional<int64_t> drawIndex(StateOp state) {

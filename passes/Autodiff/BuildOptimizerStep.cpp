@@ -336,8 +336,8 @@ private:
       if (same)
         whole[dim] = parameter.getWholeType().getDimSize(dim);
     }
-    if (parameter->hasAttr(dist::kBlocksAttr))
-      slot->setAttr(dist::kBlocksAttr, builder.getArrayAttr(blocks));
+    if (parameter.getBlocks())
+      slot.setBlocksAttr(builder.getArrayAttr(blocks));
     if (ArrayRef(whole) != type.getShape())
       slot->setAttr(dist::kWholeAttr, TypeAttr::get(withShape(type, whole)));
   }

@@ -7,7 +7,7 @@ namespace zc {
 
 ParameterGroup ParameterGroup::of(train::StateOp parameter) {
   ParameterGroup group;
-  auto settings = parameter->getAttrOfType<DictionaryAttr>(kGroupAttr);
+  DictionaryAttr settings = parameter.getGroupAttr();
   if (!settings)
     return group;
   if (auto scale = settings.getAs<FloatAttr>("lr_scale"))
@@ -27,7 +27,7 @@ void ParameterGroup::setOn(train::StateOp parameter) const {
     settings.push_back(builder.getNamedAttr(
         "weight_decay", builder.getF64FloatAttr(*weightDecay)));
   if (!settings.empty())
-    parameter->setAttr(kGroupAttr, builder.getDictionaryAttr(settings));
+    parameter.setGroupAttr(builder.getDictionaryAttr(settings));
 }
 
 } // namespace zc

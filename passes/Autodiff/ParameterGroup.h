@@ -9,7 +9,7 @@
 namespace zc {
 
 /// Settings by which the update of a parameter differs from the others', as
-/// PyTorch's param_groups.
+/// PyTorch's param_groups: the state's property `group`.
 struct ParameterGroup {
   double rateScale = 1;              // times the learning rate
   std::optional<double> weightDecay; // none: the optimizer's
@@ -22,9 +22,6 @@ struct ParameterGroup {
            std::pair(other.rateScale, other.weightDecay);
   }
 };
-
-/// On a parameter: a dictionary of `lr_scale` and `weight_decay`, both f64.
-constexpr llvm::StringLiteral kGroupAttr = "train.group";
 
 } // namespace zc
 

@@ -98,7 +98,7 @@ def BuildOptimizerStepPass
   let description = [{
     Adds the optimizer's states, the scalars `lr` and `optimizer.step` and the
     metric `grad_norm`. Formulas and their order of operations are PyTorch's.
-    A parameter's `train.group` changes its learning rate and weight decay.
+    A parameter's `group` changes its learning rate and weight decay.
     With onebit-adam this is the step of the warm-up; a copy of the program as it
     was, `@apply.compressed`, is left to `--zc-build-compressed-step`.
   }];

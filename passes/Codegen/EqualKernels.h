@@ -17,12 +17,12 @@ namespace zc {
 /// On a kernel's function: the order in which it takes the caller's buffers
 /// (array<i32>), the numbers a caller must agree with (array<i64>), and how
 /// many bytes later than the caller's each begins (array<i64>; without: none).
-inline constexpr llvm::StringLiteral kBuffersAttr = "zc.buffers";
-inline constexpr llvm::StringLiteral kSignatureAttr = "zc.signature";
-inline constexpr llvm::StringLiteral kShiftsAttr = "zc.shifts";
+inline constexpr llvm::StringLiteral kBuffersAttr = "sched.buffers";
+inline constexpr llvm::StringLiteral kSignatureAttr = "sched.signature";
+inline constexpr llvm::StringLiteral kShiftsAttr = "sched.shifts";
 /// On a function: other kernels that it computes, dictionaries of `name` and
 /// the attributes above.
-inline constexpr llvm::StringLiteral kAliasesAttr = "zc.aliases";
+inline constexpr llvm::StringLiteral kAliasesAttr = "sched.aliases";
 
 /// Where an input is only read as parts that begin at one place, lets the body
 /// read it from there on; returns the bytes before it, an input each.

@@ -82,7 +82,7 @@ private:
   }
 
   /// One argument a buffer: all inputs, then outputs that share none. The entry
-  /// point must pass inputs and outputs in that order (`zc.buffers`).
+  /// point must pass inputs and outputs in that order (`sched.buffers`).
   func::FuncOp declare() {
     SmallVector<Type> types;
     SmallVector<int32_t> order;
@@ -291,7 +291,7 @@ private:
   }
 
   static int64_t teamsOf(func::FuncOp function) {
-    return function->getAttrOfType<DenseI64ArrayAttr>("zc.signature")[0];
+    return function->getAttrOfType<DenseI64ArrayAttr>(kSignatureAttr)[0];
   }
 
   static func::FuncOp buildForThreads(sched::KernelOp kernel, ModuleOp module) {

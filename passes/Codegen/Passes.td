@@ -25,10 +25,10 @@ def LowerKernelsPass : Pass<"zc-lower-kernels", "::mlir::ModuleOp"> {
     ```
 
     Where the target runs thread blocks, a block is what one thread computes, a few elements, or where that
-    is much, what a team of threads computes, a row: `zc.threads` and
-    `zc.block_per_thread` say so, and `grid` counts teams. There the body's parts
+    is much, what a team of threads computes, a row: `sched.threads` and
+    `sched.block_per_thread` say so, and `grid` counts teams. There the body's parts
     that share no value have a function each, equal ones once, and that of the
-    kernel has no body but `zc.parts`.
+    kernel has no body but `sched.parts`.
   }];
   let dependentDialects = ["::zc::train::TrainDialect", "::zc::sched::SchedDialect",
     "::mlir::func::FuncDialect", "::mlir::linalg::LinalgDialect",
@@ -105,16 +105,16 @@ def ShareCodePass : Pass<"zc-share-code", "::mlir::ModuleOp"> {
     dialect. Where at least four functions differ in numbers alone (bounds of
     loops, strides of rows; no strides within an innermost loop, no divisors),
     one of them stays and takes as arguments what differs. The others become its
-    `zc.aliases`, each with its `zc.numbers`. Functions that add up in registers
+    `sched.aliases`, each with its `sched.numbers`. Functions that add up in registers
     are left alone: LLVM orders such sums by how long they are.
 
     ```mlir
-    llvm.func @a(%x: !llvm.ptr, ...) {zc.buffers = ...} { ... %c64 ... %c8 ... }
-    llvm.func @b(%x: !llvm.ptr, ...) {zc.buffers = ...} { ... %c96 ... %c8 ... }
+    llvm.func @a(%x: !llvm.ptr, ...) {sched.buffers = ...} { ... %c64 ... %c8 ... }
+    llvm.func @b(%x: !llvm.ptr, ...) {sched.buffers = ...} { ... %c96 ... %c8 ... }
     // becomes
     llvm.func @a(%x: !llvm.ptr, ..., %0: i64) attributes {
-        zc.numbers = array<i64: 64>,
-        zc.aliases = [{name = "b", zc.numbers = array<i64: 96>, ...} ]} { ... }
+        sched.numbers = array<i64: 64>,
+        sched.aliases = [{name = "b", sched.numbers = array<i64: 96>, ...} ]} { ... }
     ```
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
@@ -125,11 +125,11 @@ def AddEntryPointsPass : Pass<"zc-add-entry-points", "::mlir::ModuleOp"> {
   let description = [{
     Runs on the nested module after lowering to LLVM. `@k` becomes a private
     function; a new `@k(ptr buffers, i64 begin, i64 end)` loads the pointers,
-    inputs first and then outputs as `zc.buffers` on the function says, and
+    inputs first and then outputs as `sched.buffers` on the function says, and
     calls it: arguments, unlike loaded pointers, can be `noalias`. A constant
     `@k.signature` holds the grid, the number of buffers and the bytes of each,
-    as `zc.signature` says: the runtime calls nothing that disagrees. The
-    numbers of `zc.numbers` are passed behind the range of blocks.
+    as `sched.signature` says: the runtime calls nothing that disagrees. The
+    numbers of `sched.numbers` are passed behind the range of blocks.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
@@ -145,13 +145,13 @@ def DistributeThreadsPass
     shuffles and shared memory, what is stored once one thread stores, and
     barriers stand between writing and reading. Temporaries become shared
     memory. Arguments are all buffers of a launch, inputs first. Where a kernel has
-    parts that share no value (`zc.parts`), each has teams of its own, and equal
+    parts that share no value (`sched.parts`), each has teams of its own, and equal
     parts, which differ in their buffers only, have one code. A function that says
-    itself which thread does what (`zc.own_threads`) is taken as it is.
+    itself which thread does what (`sched.own_threads`) is taken as it is.
 
     ```mlir
     func.func @k(%x: memref<64x768xf32>, %y: memref<64xf32>, %begin: index,
-                 %end: index) attributes {zc.threads = 256 : i64, ...}
+                 %end: index) attributes {sched.threads = 256 : i64, ...}
     // becomes
     gpu.module @zc.kernels {
       gpu.func @k(%x: memref<64x768xf32>, %y: memref<64xf32>)

@@ -15,12 +15,12 @@ namespace zc {
 
 /// On a kernel's LLVM function, and among the attributes of an alias: the
 /// numbers (array<i64>) that the function takes behind its range of blocks.
-inline constexpr llvm::StringLiteral kNumbersAttr = "zc.numbers";
+inline constexpr llvm::StringLiteral kNumbersAttr = "sched.numbers";
 
 /// Joins kernels' functions of these modules, lowered to the LLVM dialect, that
 /// differ in sizes and strides alone; a shared function stays in the module of
-/// its first kernel, and the others become its `zc.aliases`. The results of a
-/// kernel do not change by a bit: functions that add numbers up in a register
+/// its first kernel, and the others become its `sched.aliases`. The results of
+/// a kernel do not change by a bit: functions that add numbers up in a register
 /// are left alone, since LLVM orders such sums by how long they are.
 void shareCode(llvm::ArrayRef<mlir::ModuleOp> modules);
 

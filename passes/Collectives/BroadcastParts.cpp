@@ -55,7 +55,8 @@ dist::BroadcastOp broadcast(dist::AllGatherOp gather) {
   OpBuilder builder(gather);
   auto sent = dist::BroadcastOp::create(
       builder, gather.getLoc(), part, gather.getInput(), gather.getAxesAttr(),
-      builder.getI64IntegerAttr(root), gather.getTrafficAttr());
+      builder.getI64IntegerAttr(root), gather.getTrafficAttr(),
+      /*of_server=*/UnitAttr(), /*served=*/FlatSymbolRefAttr());
   for (Operation *user : llvm::make_early_inc_range(gather->getUsers())) {
     auto slice = cast<SliceOp>(user);
     SmallVector<int64_t> offsets(slice.getOffsets());

@@ -39,7 +39,7 @@ void keepMarks(Operation *from, Operation *to) {
 /// A rank's part of a sum: it needs no more of it.
 LogicalResult scatterSum(dist::SliceOp op, PatternRewriter &rewriter) {
   auto sum = onlyFor<dist::AllReduceOp>(op.getInput());
-  if (!sum || sum.getAxes() != op.getAxes() || sum->hasAttr(kStaysWholeAttr))
+  if (!sum || sum.getAxes() != op.getAxes() || sum.getStaysWhole())
     return failure();
   auto made = dist::ReduceScatterOp::create(
       rewriter, op.getLoc(), op.getType(), sum.getInput(), op.getAxesAttr(),
@@ -88,10 +88,10 @@ LogicalResult joinSums(dist::AllReduceOp op, PatternRewriter &rewriter) {
   auto first = onlyFor<dist::AllReduceOp>(op.getInput());
   if (!first || first.getTraffic() != op.getTraffic())
     return failure();
-  auto made = dist::AllReduceOp::create(rewriter, op.getLoc(), first.getInput(),
-                                        joinAxes(first.getAxes(), op.getAxes()),
-                                        op.getTrafficAttr(),
-                                        /*holders=*/nullptr);
+  auto made = dist::AllReduceOp::create(
+      rewriter, op.getLoc(), first.getInput(),
+      joinAxes(first.getAxes(), op.getAxes()), op.getTrafficAttr(),
+      /*holders=*/nullptr, op.getStaysWholeAttr());
   keepMarks(op, made);
   rewriter.replaceOp(op, made);
   return success();
@@ -112,9 +112,9 @@ LogicalResult sumOnce(AddOp op, PatternRewriter &rewriter) {
                              lhs.getInput(), rhs.getInput());
   terms->setAttr(dist::kOperandsAttr, toArrayAttr({term, term}, mesh));
   terms->setAttr(dist::kResultsAttr, toArrayAttr({term}, mesh));
-  auto made = dist::AllReduceOp::create(rewriter, op.getLoc(), terms,
-                                        lhs.getAxesAttr(), lhs.getTrafficAttr(),
-                                        /*holders=*/nullptr);
+  auto made = dist::AllReduceOp::create(
+      rewriter, op.getLoc(), terms, lhs.getAxesAttr(), lhs.getTrafficAttr(),
+      /*holders=*/nullptr, lhs.getStaysWholeAttr());
   keepMarks(lhs, made);
   if (Attribute mark = op->getAttr(kGradientsAttr))
     made->setAttr(kGradientsAttr, mark);

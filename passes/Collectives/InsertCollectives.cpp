@@ -120,7 +120,7 @@ void Resharder::reduce(const Layout &wanted) {
   add<dist::AllReduceOp>(axisNames(axes, mesh), getTraffic(),
                          /*holders=*/DenseI64ArrayAttr());
   if (isWhole)
-    value.getDefiningOp()->setAttr(kStaysWholeAttr, builder.getUnitAttr());
+    value.getDefiningOp<dist::AllReduceOp>().setStaysWhole(true);
 }
 
 void Resharder::convertTo(Type element) {
@@ -148,7 +148,7 @@ void Resharder::reduceAs(const Layout &wanted, Type element) {
   convertTo(own);
   // Sums over some axes are as wide again as the terms that ops computed.
   if (!now.unreduced.empty())
-    value.getDefiningOp()->setAttr(kRoundsResultAttr, builder.getUnitAttr());
+    value.getDefiningOp<ConvertOp>().setRoundsResult(true);
   if (gradient)
     value.getDefiningOp()->setAttr(kGradientsAttr, gradient);
 }

@@ -148,9 +148,13 @@ struct Exchange {
       return TypeAttr::get(getElementTypeOrSelf(value.getType()));
     };
     Builder builder(op->getContext());
-    return builder.getArrayAttr(
-        {op->getName().getIdentifier(), op->getPropertiesAsAttribute(),
-         element(op->getResult(0)), element(getResult())});
+    NamedAttrList properties(
+        cast<DictionaryAttr>(op->getPropertiesAsAttribute()));
+    properties.erase("stays_whole"); // sent together, they are not scattered
+    return builder.getArrayAttr({op->getName().getIdentifier(),
+                                 properties.getDictionary(op->getContext()),
+                                 element(op->getResult(0)),
+                                 element(getResult())});
   }
 };
 
@@ -275,6 +279,8 @@ Value Joiner::send(OpBuilder &builder, Location loc, Exchange &like,
   Operation *sent = builder.clone(*like.op);
   sent->setLoc(loc);
   sent->setDiscardableAttrs(DictionaryAttr::get(sent->getContext()));
+  if (auto sum = dyn_cast<dist::AllReduceOp>(sent))
+    sum.setStaysWhole(false);
   sent->setOperand(0, flat);
   sent->getResult(0).setType(sentType);
   stage(sent, like.op);

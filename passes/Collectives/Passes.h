@@ -14,9 +14,6 @@ namespace zc {
 #define GEN_PASS_REGISTRATION
 #include "passes/Collectives/Passes.h.inc"
 
-/// On a dist.all_reduce: it stays one, though each rank needs only its part.
-inline constexpr llvm::StringLiteral kStaysWholeAttr = "dist.stays_whole";
-
 } // namespace zc
 
 #endif // ZC_PASSES_COLLECTIVES_PASSES_H

@@ -58,7 +58,7 @@ def LocalizePass : Pass<"zc-localize", "::mlir::ModuleOp"> {
   let summary = "give every value the type of what one rank holds";
   let description = [{
     Arguments, results and states keep the whole tensor's type in `dist.whole`
-    where it differs. A rank's coordinates are scalar states (`dist.coordinate`)
+    where it differs. A rank's coordinates are scalar states (`coordinate`)
     that the runtime writes: one program serves all ranks.
   }];
   let dependentDialects = ["::zc::dist::DistDialect"];

@@ -113,10 +113,10 @@ private:
         builder, value.getLoc(), value.getType(), value,
         builder.getStrArrayAttr({kServedAxis}), builder.getI64IntegerAttr(0),
         builder.getStringAttr(
-            stringifyTraffic(kind ? dist::kParameters : dist::kScalars)));
-    Attribute state =
-        program.getResultAttr(operand.getOperandNumber(), kStateAttr);
-    sent->setAttr(dist::kServerAttr, state ? state : builder.getUnitAttr());
+            stringifyTraffic(kind ? dist::kParameters : dist::kScalars)),
+        /*of_server=*/builder.getUnitAttr(),
+        program.getResultAttrOfType<FlatSymbolRefAttr>(
+            operand.getOperandNumber(), kStateAttr));
     return sent;
   }
 

@@ -301,7 +301,6 @@ static void addPlacedBuffers(OpPassManager &manager) {
   manager.addPass(createHostUpdatesPass());
   // Marked buffers go to the second memory and come back.
   manager.addPass(createOffloadPass());
-  manager.addPass(createVerifyCollectiveOrderPass());
   // Every buffer has its place.
   manager.addPass(createAssignOffsetsPass());
 }

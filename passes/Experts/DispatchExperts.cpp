@@ -8,7 +8,6 @@
 #include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/ExpertChoices.h"
 #include "dialects/Train/Ops/OpSupport.h"
-#include "dialects/Train/OwnRooms.h"
 #include "dialects/Train/StateLookup.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
@@ -239,7 +238,7 @@ struct DispatchExperts : public impl::DispatchExpertsPassBase<DispatchExperts> {
       });
       for (auto &[groups, products] : layers) {
         any = true;
-        if (ownRooms && !getOwn(products.front(), kRoomCapacityAttr))
+        if (ownRooms && !products.front().getRoomCapacity())
           continue;
         if (failed(dispatch(program, groups, products)))
           return signalPassFailure();
@@ -274,7 +273,7 @@ private:
     shape.groups = *count;
     shape.rows = rows / shape.groups;
     int64_t tokens = shape.rows / shape.choices;
-    int64_t own = getOwn(first, kRoomCapacityAttr);
+    const auto own = int64_t(first.getRoomCapacity().value_or(0));
     bool isLimited = capacity > 0 || own > 0;
     shape.capacity = tokens;
     if (capacity > 0)
@@ -303,19 +302,12 @@ private:
     return success();
   }
 
-  /// A property of a layer's rooms that the model's file states; 0 where it
-  /// states none.
-  static int64_t getOwn(GroupedMatmulOp op, StringRef name) {
-    auto number = op->getAttrOfType<IntegerAttr>(name);
-    return number ? number.getInt() : 0;
-  }
-
   /// Those of the file's own rooms; else samples, and one of all tokens where
   /// there are none.
   FailureOr<int64_t> countGroups(func::FuncOp program, GroupedMatmulOp op,
                                  int64_t rows, int64_t choices) {
     int64_t tokens = rows / choices;
-    int64_t own = capacity > 0 ? 0 : getOwn(op, kRoomGroupsAttr);
+    int64_t own = capacity > 0 ? 0 : int64_t(op.getRoomGroups().value_or(0));
     if (own > 0)
       return own;
     if (groupTokens > 0) {
@@ -380,8 +372,7 @@ private:
     dims.front() = builder.getArrayAttr({builder.getStringAttr(axis)});
     state->setAttr(dist::kShardingAttr,
                    dist::ShardingAttr::get(&getContext(), dims, {}));
-    state->setAttr(dist::kWhyAttr,
-                   builder.getStringAttr("dim 0 counts experts"));
+    state.setWhy("dim 0 counts experts");
   }
 };
 

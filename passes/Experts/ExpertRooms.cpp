@@ -162,7 +162,9 @@ Value ExpertRooms::multiply(OpBuilder &builder, Value in,
   return GroupedMatmulOp::create(builder, product.getLoc(), type, in, weights,
                                  getUsed(builder), product.getIds(),
                                  ValueRange(), product.getExperts(),
-                                 APFloat(filled), transposed);
+                                 APFloat(filled), transposed,
+                                 /*room_groups=*/IntegerAttr(),
+                                 /*room_capacity=*/IntegerAttr());
 }
 
 } // namespace zc

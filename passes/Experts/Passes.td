@@ -14,7 +14,7 @@ def DispatchExpertsPass : Pass<"zc-dispatch-experts", "::mlir::ModuleOp"> {
     room for all tokens of the group, and empty places are not multiplied.
 
     A layer whose products say what room the model's file gives it
-    (`train.room_capacity` rows of an expert in each of `train.room_groups` groups)
+    (`room_capacity` rows of an expert in each of `room_groups` groups)
     has this where no capacity is given.
 
     With `axis` the experts are divided: their weights over it, and rows go to

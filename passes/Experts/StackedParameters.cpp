@@ -54,7 +54,7 @@ static SmallVector<StateOp> findParameters(ConcatOp stack) {
     return state.getKind() == kParameter &&
            state.getTensorType() == first.getTensorType() &&
            decayOf(state) == decayOf(first) &&
-           state->getAttr(kGroupAttr) == first->getAttr(kGroupAttr) &&
+           state.getGroupAttr() == first.getGroupAttr() &&
            state.hasInitialValue() == first.hasInitialValue() &&
            !state->hasAttr(dist::kShardingAttr);
   };

@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/Float8Ops.h"
 #include "dialects/Train/Ops/OpSupport.h"
-#include "passes/Analysis/InPlaceSums.h"
 #include "passes/Fusion/Passes.h"
 
 using namespace mlir;
@@ -26,9 +25,11 @@ struct AccumulateInPlace
   void runOnOperation() override {
     SmallVector<AddOp> sums;
     getOperation().walk([&](AddOp op) {
+      if (!op.getInPlace())
+        return;
+      op.setInPlace(false);
       // A state's old value is an argument.
-      if (op->removeAttr(kInPlaceAttr) &&
-          !(onHost && isa<BlockArgument>(op.getLhs())))
+      if (!onHost || !isa<BlockArgument>(op.getLhs()))
         sums.push_back(op);
     });
     for (AddOp op : sums) {

@@ -11,7 +11,6 @@
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "passes/Analysis/InPlaceSums.h"
 #include "passes/Fusion/Passes.h"
 #include "passes/Sharding/DimClasses.h"
 #include "passes/Target/Target.h"
@@ -262,10 +261,12 @@ private:
     Operation *last = sum.getDefiningOp();
     if (chunk + 1 == count) {
       sum = narrow(builder, at, sum, type);
+      if (auto rounded = sum.getDefiningOp<ConvertOp>())
+        rounded.setRoundsResult(false); // ranks add up what chunks add up
       keepMarks(product, sum);
     }
     if (inPlace)
-      last->setAttr(kInPlaceAttr, builder.getUnitAttr());
+      cast<AddOp>(last).setInPlace(true);
     values.assign(1, sum);
   }
 

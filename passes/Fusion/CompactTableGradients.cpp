@@ -190,7 +190,7 @@ private:
           return SmallVector<Value>{ScatterAddOp::create(
               inner, loc, type, zeros, arguments[0], arguments[1], 0)};
         });
-    sums->setDiscardableAttrs(gradient.region->getDiscardableAttrDictionary());
+    sums.takeFactsOf(gradient.region);
     return sums.getResult(0);
   }
 
@@ -210,7 +210,7 @@ private:
           return cloneBody(inner, old.getBody().front(), operand, arguments,
                            rows);
         });
-    reader->setDiscardableAttrs(old->getDiscardableAttrDictionary());
+    reader.takeFactsOf(old);
     reader.setSharedBuffers(keptPairs(old, operand));
     old.replaceAllUsesWith(reader.getResults());
     old.erase();

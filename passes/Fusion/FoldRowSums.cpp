@@ -120,7 +120,6 @@ private:
         builder.getFusedLoc({found.sums.getLoc(), found.nest.getLoc()});
     auto region = FusedOp::create(builder, loc, types, nest.getInputs());
     region.getProperties() = nest.getProperties();
-    region->setDiscardableAttrs(nest->getDiscardableAttrDictionary());
     IRMapping mapping;
     nest.getBody().cloneInto(&region.getBody(), mapping);
     Operation *end = region.getBody().front().getTerminator();

@@ -138,8 +138,10 @@ private:
     for (StringRef name :
          {StringRef(kGradientsAttr), StringRef(kKeptGradientsAttr),
           StringRef(kStagingAttr), StringRef(kLateAttr),
-          StringRef(kOfOtherRanksAttr), StringRef(kRunningSumAttr)})
+          StringRef(kOfOtherRanksAttr)})
       copy->removeAttr(name);
+    if (auto sum = dyn_cast<AddOp>(copy))
+      sum.setRunningSum(false);
     if (!group.isLoopNest)
       copy->setOperands(singleOperands);
   }
@@ -155,26 +157,16 @@ private:
         return isOutside(use.getOwner());
       });
     }
-    for (StringRef name :
-         {kStagingAttr, kLateAttr, kOfOtherRanksAttr, kRunningSumAttr})
-      for (Operation *op : group.ops)
-        if (Attribute mark = op->getAttr(name))
-          region->setAttr(name, mark);
-    setListed(region, kGradientsAttr, gradients);
-    setListed(region, kKeptGradientsAttr, kept);
+    for (Operation *op : group.ops)
+      region.takeMarksOf(op);
+    region.setGradients(gradients);
+    region.setKeptGradients(kept);
     for (Operation *op : llvm::reverse(group.ops)) {
       // Readers in the region have widened it there.
       for (Operation *user : llvm::make_early_inc_range(op->getUsers()))
         user->erase();
       op->erase();
     }
-  }
-
-  static void setListed(FusedOp region, StringRef name,
-                        ArrayRef<int64_t> results) {
-    if (!results.empty())
-      region->setAttr(name,
-                      DenseI64ArrayAttr::get(region.getContext(), results));
   }
 
   static bool isGradient(Value value) {

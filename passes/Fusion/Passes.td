@@ -119,7 +119,7 @@ def KeepPoolPlacesPass : Pass<"zc-keep-pool-places", "::mlir::ModuleOp"> {
 def AccumulateInPlacePass : Pass<"zc-accumulate-in-place", "::mlir::ModuleOp"> {
   let summary = "let products add to what accumulates";
   let description = [{
-    After `--zc-localize`. A train.add with the mark `train.in_place` of a product
+    After `--zc-localize`. A train.add that is `in_place` of a product
     that nothing else reads, perhaps converted to the sum's float32, becomes a
     product that starts from that sum. Micro-batches add up gradients so, and so
     do the chunks of a loss. With `on-host` the host adds those of micro-batches up,
@@ -128,7 +128,7 @@ def AccumulateInPlacePass : Pass<"zc-accumulate-in-place", "::mlir::ModuleOp"> {
     ```mlir
     %g = train.matmul %x, %dy {transpose_lhs} : (tensor<64x8xbf16>, ...) -> tensor<8x4xbf16>
     %w = train.convert %g : (tensor<8x4xbf16>) -> tensor<8x4xf32>
-    %s = train.add %sum, %w {train.in_place}
+    %s = train.add %sum, %w {in_place}
     // becomes
     %s = train.matmul_add %sum, %x, %dy {transpose_lhs} : (tensor<8x4xf32>, tensor<64x8xbf16>, ...) -> tensor<8x4xf32>
     ```

@@ -144,7 +144,8 @@ void RegionGrouping::place(Operation *op) {
 }
 
 int RegionGrouping::findGroupToJoin(Operation *op) {
-  if (!isLoopOp(op) || !keepsRows(op) || op->hasAttr(kRunningSumAttr))
+  auto sum = dyn_cast<AddOp>(op);
+  if (!isLoopOp(op) || !keepsRows(op) || (sum && sum.getRunningSum()))
     return -1;
   Operation *first = nullptr;
   for (Operation *user : findReaders(op))

@@ -130,9 +130,9 @@ public:
       if (!isOfHalves(op) || !first || !last ||
           !llvm::all_of(op->getUsers(), isElementwise))
         return;
-      for (Operation *each :
-           {op.getOperation(), first.getOperation(), last.getOperation()})
-        each->setAttr(kInLoopsAttr, UnitAttr::get(op.getContext()));
+      op.setInLoops(true);
+      first.setInLoops(true);
+      last.setInLoops(true);
     });
   }
 

@@ -52,7 +52,7 @@ struct SelectLibraryCalls
       ++numCalls;
       region.setLibrary(library);
       if (target.allowsWinograd(op))
-        op->setAttr(kWinogradAttr, UnitAttr::get(op->getContext()));
+        setWinograd(op, true);
       if (!isCollective)
         boundWorkspace(region);
     });

@@ -2,7 +2,6 @@
 
 #include "dialects/Train/ExpertOps.h"
 #include "dialects/Train/Ops/OpSupport.h"
-#include "dialects/Train/OwnRooms.h"
 #include "mlir/IR/Matchers.h"
 #include "passes/Import/Lowering/TensorBuilder.h"
 
@@ -52,11 +51,11 @@ Value ChosenRows::multiply(Value rows, Value matrices, bool transposed) {
   int64_t width = typeOf(matrices).getDimSize(transposed ? 1 : 2);
   auto product = GroupedMatmulOp::create(
       builder, loc, typeLike(rows, width), rows, matrices, groups, ids,
-      ValueRange(), experts, APFloat(1.0), transposed);
+      ValueRange(), experts, APFloat(1.0), transposed,
+      /*room_groups=*/IntegerAttr(), /*room_capacity=*/IntegerAttr());
   if (limits) {
-    product->setAttr(kRoomGroupsAttr, builder.getI64IntegerAttr(limits->first));
-    product->setAttr(kRoomCapacityAttr,
-                     builder.getI64IntegerAttr(limits->second));
+    product.setRoomGroups(limits->first);
+    product.setRoomCapacity(limits->second);
   }
   return product;
 }

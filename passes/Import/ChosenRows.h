@@ -68,7 +68,7 @@ int64_t replaceStackedExperts(mlir::ModuleOp module);
 
 /// The same of GShard's einsums, by masks [groups, tokens, experts, places]
 /// that say which token has which place in the room of an expert. The products
-/// have these limits as attributes (dialects/Train/OwnRooms.h).
+/// have these limits as properties (room_groups, room_capacity).
 int64_t replaceRoutedExperts(mlir::ModuleOp module);
 
 } // namespace zc

@@ -107,7 +107,7 @@ def RecognizeExpertsPass : Pass<"zc-recognize-experts", "::mlir::ModuleOp"> {
     GShard's einsums bring rows to rooms and back by products with masks [groups,
     tokens, E, places]; where these give each token the next free place of the
     experts that it chose, the products are left out, and those of the experts
-    say what room the file has (dialects/Train/OwnRooms.h).
+    say what room the file has (`room_groups`, `room_capacity`).
   }];
   let statistics = [
     Statistic<"numRecognized", "num-recognized", "Products found">

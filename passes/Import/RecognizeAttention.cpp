@@ -354,7 +354,8 @@ private:
     auto attention =
         AttentionOp::create(builder, loc, results, sums, query, key, value,
                             parts.mask, builder.getF64FloatAttr(parts.scale),
-                            parts.causal ? builder.getUnitAttr() : UnitAttr());
+                            parts.causal ? builder.getUnitAttr() : UnitAttr(),
+                            /*tokens=*/StringAttr());
     Value result = attention.getResult();
     if (typeOf(op.getResult()).getRank() != 3)
       result = moveHeads(builder, loc, result);

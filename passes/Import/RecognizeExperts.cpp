@@ -143,7 +143,8 @@ void replace(MatmulOp op, const LookedUp &lookedUp, bool isLeft,
   Value product = GroupedMatmulOp::create(
       builder, loc, withShape(op.getType(), {count, width}),
       reshape(builder, loc, rows, {count, inner}), lookedUp.table, groups, ids,
-      ValueRange(), experts, APFloat(1.0), tableSwapped);
+      ValueRange(), experts, APFloat(1.0), tableSwapped,
+      /*room_groups=*/IntegerAttr(), /*room_capacity=*/IntegerAttr());
   SmallVector<int64_t> batch(shape.drop_back());
   batch.push_back(width);
   Value result = reshape(builder, loc, product, batch);

@@ -68,7 +68,7 @@ private:
     auto clone = cast<FusedOp>(builder.clone(*op, operands));
     if (turn)
       setShift(clone, turn->shift);
-    clone->removeAttr(kGradientsAttr);
+    clone.setGradients({});
     clone.setRecomputed(true);
     ++numClones;
     for (auto [result, copy] : llvm::zip(op.getResults(), clone->getResults()))

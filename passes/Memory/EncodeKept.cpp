@@ -187,7 +187,6 @@ Encoding::addResult(FusedOp op,
   OpBuilder builder(op);
   auto wider = FusedOp::create(builder, op.getLoc(), types, op.getInputs());
   wider.getProperties() = op.getProperties();
-  wider->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   wider.getBody().takeBody(op.getBody());
   auto results = wider.getResults().drop_back();
   for (Entry &entry : entries)

@@ -78,8 +78,9 @@ public:
             kCollectiveLibrary)
             .front();
     // Gathered, it is on its way, not kept.
-    whole.getDefiningOp()->setAttr(kStagingAttr, builder.getUnitAttr());
-    whole.getDefiningOp<FusedOp>().setPrefetched(true);
+    auto gather = whole.getDefiningOp<FusedOp>();
+    gather.setStaging(true);
+    gather.setPrefetched(true);
     return reshape(builder, loc, whole, type.getShape());
   }
 
@@ -97,9 +98,8 @@ private:
 
   bool variesAsArgument(BlockArgument argument) const {
     if (StateOp state = findState(argument))
-      if (auto coordinate =
-              state->getAttrOfType<StringAttr>(dist::kCoordinateAttr))
-        return coordinate.getValue() == axis;
+      if (state.getCoordinate())
+        return *state.getCoordinate() == axis;
     auto sharding = program.getArgAttrOfType<dist::ShardingAttr>(
         argument.getArgNumber(), dist::kShardingAttr);
     return sharding && llvm::any_of(sharding.getDims(), [&](ArrayAttr axes) {

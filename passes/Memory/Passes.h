@@ -21,13 +21,15 @@ namespace zc {
 /// the forward run twice, their share of the forward's time, and by how many
 /// seconds a step is longer for the copies that were chosen; both by the cost
 /// model.
-inline constexpr llvm::StringLiteral kRecomputedWorkAttr = "memory.recomputed";
+inline constexpr llvm::StringLiteral kRecomputedWorkAttr =
+    "train.recomputed_work";
 
 /// Marks of --zc-plan-pool-places on a module. The first says that encodings
 /// which round are left out, since the plan would be no lower with them. The
 /// second is the planned peak without any encoding, in bytes (i64).
-inline constexpr llvm::StringLiteral kExactEncodingsAttr = "memory.exact";
-inline constexpr llvm::StringLiteral kPlainPeakAttr = "memory.plain_peak";
+inline constexpr llvm::StringLiteral kExactEncodingsAttr =
+    "train.exact_encodings";
+inline constexpr llvm::StringLiteral kPlainPeakAttr = "train.plain_peak";
 
 /// Two lists of passes that plan a step, to be run one behind the other:
 /// `pools` decides what each max pool keeps, `rest` does all that follows, up

@@ -85,8 +85,8 @@ def PlanPoolPlacesPass : Pass<"zc-plan-pool-places", "::mlir::ModuleOp"> {
     This pass therefore plans the step twice to its end: with these places and all
     encodings, and without these places and without the encodings that round. It
     changes the pools as the lower plan has them. For `--zc-encode-kept` it marks
-    the module: `memory.exact` if the lower plan does not round, and
-    `memory.plain_peak`, the bytes that are planned without any encoding.
+    the module: `train.exact_encodings` if the lower plan does not round, and
+    `train.plain_peak`, the bytes that are planned without any encoding.
   }];
   let options = [
     Option<"encodings", "encodings", "std::string", "\"none\"",

@@ -212,7 +212,7 @@ void StepAnalysis::keepResults(unsigned place, llvm::BitVector &kept) const {
 void StepAnalysis::settle(llvm::BitVector &kept) const {
   const llvm::BitVector recomputed = getRecomputed(kept);
   for (unsigned place : recomputed.set_bits())
-    if (forward[place]->hasAttr(kOfOtherRanksAttr))
+    if (FusedOp(forward[place]).getOfOtherRanks())
       keepResults(place, kept);
   for (bool changed = true; changed;) {
     changed = false;

@@ -16,14 +16,14 @@ WinogradScratch::WinogradScratch(ModuleOp module) {
     if (!region.getLibrary())
       return;
     Operation &called = findCalled(region.getBody().front());
-    if (called.hasAttr(kWinogradAttr))
+    if (mayUseWinograd(&called))
       calls.push_back({region, &called, int64_t(region.getWorkspaceBytes())});
   });
 }
 
 void WinogradScratch::giveUp() {
   for (const Call &call : calls) {
-    call.convolution->removeAttr(kWinogradAttr);
+    setWinograd(call.convolution, false);
     cast<FusedOp>(call.region)
         .setWorkspaceBytes(
             getTarget(call.region).workspaceBound(call.convolution));
@@ -32,8 +32,7 @@ void WinogradScratch::giveUp() {
 
 void WinogradScratch::takeBack() {
   for (const Call &call : calls) {
-    call.convolution->setAttr(kWinogradAttr,
-                              UnitAttr::get(call.region->getContext()));
+    setWinograd(call.convolution, true);
     cast<FusedOp>(call.region).setWorkspaceBytes(call.bytes);
   }
 }

@@ -142,8 +142,8 @@ private:
   void mark(MatmulOp op, StringRef weight) {
     Builder builder(&getContext());
     Attribute type = TypeAttr::get(Float8E4M3FNType::get(&getContext()));
-    op->setAttr(kFloat8Attr, builder.getArrayAttr(
-                                 {type, type, builder.getStringAttr(weight)}));
+    op.setFloat8Attr(
+        builder.getArrayAttr({type, type, builder.getStringAttr(weight)}));
     ++numMarked;
     ++marked;
   }

@@ -267,9 +267,8 @@ private:
     for (BlockArgument argument : step.getArguments()) {
       StateOp state = findState(argument);
       const bool isRounded =
-          llvm::any_of(argument.getUsers(), [](Operation *user) {
-            return user->hasAttr(kRoundsParameterAttr);
-          });
+          llvm::any_of(argument.getUsers(),
+                       [](Operation *user) { return roundsParameter(user); });
       // A model of 16 bits has said already to which type.
       if (state && state.getKind() == kParameter &&
           elementOf(argument).isF32() && !isRounded)

@@ -19,7 +19,7 @@ def ApplyFloat8Pass : Pass<"zc-apply-float8", "::mlir::ModuleOp"> {
     ```mlir
     %y = train.matmul %x, %w : (tensor<16x32xbf16>, tensor<32x16xbf16>) -> ...
     // becomes
-    %y = train.matmul %x, %w {train.float8 = [f8E4M3FN, f8E4M3FN, "w"]} : ...
+    %y = train.matmul %x, %w {float8 = [f8E4M3FN, f8E4M3FN, "w"]} : ...
     ```
   }];
   let options = [
@@ -64,7 +64,7 @@ def RoundFloat8Pass : Pass<"zc-round-float8", "::mlir::ModuleOp"> {
     rounded in both ways.
 
     ```mlir
-    %y = train.matmul %x, %w {train.float8 = [f8E4M3FN, f8E4M3FN]} : ...
+    %y = train.matmul %x, %w {float8 = [f8E4M3FN, f8E4M3FN]} : ...
     // becomes
     %0 = train.amax %x dims [1] : (tensor<16x32xbf16>) -> tensor<16xf32>
     %1 = train.amax %0 dims [0] : (tensor<16xf32>) -> tensor<f32>

@@ -88,31 +88,17 @@ struct RoundFloat8 : public impl::RoundFloat8PassBase<RoundFloat8> {
     }
     SmallVector<MatmulOp> products;
     getOperation().walk([&](MatmulOp op) {
-      if (op->hasAttr(kFloat8Attr))
+      if (op.getFloat8())
         products.push_back(op);
     });
     for (MatmulOp op : products)
-      if (failed(checkMark(op)) || failed(replace(op)))
+      if (failed(replace(op)))
         return signalPassFailure();
     for (auto &[block, found] : measured)
       recordMeasured(*block, found);
   }
 
 private:
-  static LogicalResult checkMark(MatmulOp op) {
-    auto mark = op->getAttrOfType<ArrayAttr>(kFloat8Attr);
-    auto isType = [&](unsigned index) {
-      auto type = dyn_cast<TypeAttr>(mark[index]);
-      return type && isFloat8(type.getValue());
-    };
-    if (mark && (mark.size() == 2 || mark.size() == 3) && isType(0) &&
-        isType(1) && (mark.size() == 2 || isa<StringAttr>(mark[2])))
-      return success();
-    return op.emitError("expected two types of 8-bit floats, and a weight's "
-                        "name, in ")
-           << kFloat8Attr << ", found " << op->getAttr(kFloat8Attr);
-  }
-
   LogicalResult replace(MatmulOp op) {
     OpBuilder builder(op);
     FailureOr<Rounded> lhs = round(op, factorOf(op, 0)),
@@ -129,9 +115,7 @@ private:
             : type,
         lhs->value, rhs->value, lhs->inverse, rhs->inverse,
         op.getTransposeLhs(), op.getTransposeRhs());
-    for (NamedAttribute attribute : op->getDiscardableAttrs())
-      if (attribute.getName() != kFloat8Attr)
-        made->setAttr(attribute.getName(), attribute.getValue());
+    made->setDiscardableAttrs(op->getDiscardableAttrDictionary());
     op.getResult().replaceAllUsesWith(
         reshape(builder, op.getLoc(), made.getResult(), type.getShape()));
     op.erase();
@@ -139,7 +123,7 @@ private:
   }
 
   Factor factorOf(MatmulOp op, unsigned index) const {
-    auto types = op->getAttrOfType<ArrayAttr>(kFloat8Attr);
+    ArrayAttr types = op.getFloat8Attr();
     auto typeOf = [&](unsigned each) {
       return cast<FloatType>(cast<TypeAttr>(types[each]).getValue());
     };
@@ -232,7 +216,7 @@ private:
       if (Value scale = scaleOfWeight.lookup(factor.value))
         return scale;
     auto step = op->getParentOfType<func::FuncOp>();
-    auto mark = op->getAttrOfType<ArrayAttr>(kFloat8Attr);
+    ArrayAttr mark = op.getFloat8Attr();
     auto weight = dyn_cast<StringAttr>(mark[mark.size() - 1]);
     if (!weight)
       return op.emitError("expected the weight's name in ") << mark;

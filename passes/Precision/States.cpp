@@ -29,6 +29,11 @@ FailureOr<StateOp> addCopy(StateOp parameter, FloatType element) {
   return copy;
 }
 
+bool roundsParameter(Operation *op) {
+  auto rounding = dyn_cast<ConvertOp>(op);
+  return rounding && rounding.getRoundsParameter();
+}
+
 void roundWhereRead(StateOp parameter, BlockArgument argument,
                     FloatType element) {
   if (argument.use_empty())
@@ -40,7 +45,7 @@ void roundWhereRead(StateOp parameter, BlockArgument argument,
   OpBuilder builder(first);
   Value rounded = convert(builder, parameter.getLoc(), argument, element);
   Operation *op = rounded.getDefiningOp();
-  op->setAttr(kRoundsParameterAttr, builder.getUnitAttr());
+  cast<ConvertOp>(op).setRoundsParameter(true);
   argument.replaceAllUsesExcept(rounded, op);
 }
 

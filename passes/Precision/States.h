@@ -7,10 +7,10 @@
 
 namespace zc {
 
-/// On a train.convert of a parameter that has no copy in 16 bits: it stands for
-/// one. Its value is "backward" on the backward's, so that the two stay two.
-inline constexpr llvm::StringLiteral kRoundsParameterAttr =
-    "train.rounds_parameter";
+/// Whether `op` converts a parameter that has no copy in 16 bits, and stands
+/// for one (its property `rounds_parameter`; the backward's is another, so that
+/// the two stay two).
+bool roundsParameter(mlir::Operation *op);
 
 /// A new state that holds `parameter`, of float32, in 16 bits; a diagnostic
 /// when a tensor of the model has its name.
@@ -18,8 +18,7 @@ mlir::FailureOr<train::StateOp> addCopy(train::StateOp parameter,
                                         mlir::FloatType element);
 
 /// Rounds an argument, to which a parameter of float32 is bound, in front of
-/// its first reader; all readers get the rounded one, marked
-/// kRoundsParameterAttr.
+/// its first reader; all readers get the rounded one, which stands for a copy.
 void roundWhereRead(train::StateOp parameter, mlir::BlockArgument argument,
                     mlir::FloatType element);
 

@@ -2,7 +2,6 @@
 #include "passes/Proof/ProgramAtoms.h"
 
 #include "dialects/Interfaces/OpInterfaces.h"
-#include "dialects/Train/OwnRooms.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -252,7 +251,7 @@ void ProgramAtoms::keepTable(GatherOp op) {
 /// few rows as small dims have would all find some.
 void ProgramAtoms::keepExperts(GroupedMatmulOp op) {
   atoms.keep(atomOf(op.getWeights(), 0));
-  if (op->hasAttr(kRoomCapacityAttr))
+  if (op.getRoomCapacity())
     atoms.keep(atomOf(op.getRows(), 0));
 }
 

@@ -184,7 +184,8 @@ private:
       return SymbolTable::lookupNearestSymbolFrom<train::StateOp>(
                  root, state.getStateAttr())
           .getOffloaded();
-    return root->hasAttr(kOffloadAttr);
+    auto alloc = dyn_cast<AllocOp>(root);
+    return alloc && alloc.getOffload();
   }
 
   /// Counts the transient buffers that are kept for it.

@@ -42,8 +42,9 @@ void OffloadUses::findRoots(ProgramOp program) {
         continue;
       spans[use] = {};
       current[use] = use;
-    } else if (isa<AllocOp>(op) && op.hasAttr(kOffloadAttr)) {
-      spans[op.getResult(0)] = {};
+    } else if (auto alloc = dyn_cast<AllocOp>(op);
+               alloc && alloc.getOffload()) {
+      spans[alloc] = {};
     }
   }
   // States that the host updates stay where they are.

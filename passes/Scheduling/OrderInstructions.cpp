@@ -205,10 +205,10 @@ void ProgramGraph::orderUpdates() {
 void ProgramGraph::orderLate() {
   SmallVector<unsigned> kept;
   for (FusedOp op : ops)
-    if (op && op->hasAttr(kKeptGradientsAttr))
+    if (op && !op.getKeptGradients().empty())
       kept.push_back(nodes.at(op));
   for (FusedOp op : ops)
-    if (op && op->hasAttr(kLateAttr))
+    if (op && op.getLate())
       graph.tryOrder(kept, nodes.at(op));
 }
 

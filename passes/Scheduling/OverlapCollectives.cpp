@@ -174,7 +174,8 @@ bool Overlap::isMovable(unsigned index) const {
   const Node &node = nodes[index];
   return !node.isCollective && !node.successors.empty() && node.turn == index &&
          !updates.contains(node.op) && !FusedOp(node.op).getRecomputed() &&
-         !node.op->hasAttr(kLateAttr) && !node.op->hasAttr(kKeptGradientsAttr);
+         !FusedOp(node.op).getLate() &&
+         FusedOp(node.op).getKeptGradients().empty();
 }
 
 /// Whether an operand is kept beyond an exchange anyhow.
@@ -303,10 +304,10 @@ void Overlap::keepOrder() {
     bool isFree = op.getRecomputed() || isOfBackward(op) ||
                   (growsLate[index] && nodes[index].turn == index) ||
                   nodes[index].numMissing == 0;
-    if (op->hasAttr(kLateAttr))
+    if (op.getLate())
       for (unsigned other : kept)
         addEdge(other, index);
-    if (op->hasAttr(kKeptGradientsAttr))
+    if (!op.getKeptGradients().empty())
       kept.push_back(index);
     if (updates.contains(op))
       continue;

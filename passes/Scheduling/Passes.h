@@ -14,18 +14,15 @@ namespace zc {
 #define GEN_PASS_REGISTRATION
 #include "passes/Scheduling/Passes.h.inc"
 
-/// On a sched.program: the program that it is what ranks of one role run of.
-inline constexpr llvm::StringLiteral kRoleOfAttr = "sched.role_of";
-
 /// On a module: states stay on the device as --zc-keep-busy-states says; and of
 /// how many bytes that made it keep (i64), if any.
-inline constexpr llvm::StringLiteral kKeepsBusyAttr = "memory.keeps_busy";
-inline constexpr llvm::StringLiteral kStayingAttr = "memory.staying";
+inline constexpr llvm::StringLiteral kKeepsBusyAttr = "train.keeps_busy";
+inline constexpr llvm::StringLiteral kStayingAttr = "train.staying";
 
 /// On a module: the seconds that its programs wait for copies of --zc-offload,
 /// by the cost model, if any: in a micro-batch, and at the end of a step
 /// (array<f64: micro-batch, end>).
-inline constexpr llvm::StringLiteral kWaitingAttr = "memory.waiting";
+inline constexpr llvm::StringLiteral kWaitingAttr = "train.waiting";
 
 } // namespace zc
 

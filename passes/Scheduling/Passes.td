@@ -141,7 +141,7 @@ def KeepBusyStatesPass : Pass<"zc-keep-busy-states", "::mlir::ModuleOp"> {
   let summary = "keep parameters on the device that steps begin with";
   let description = [{
     Requires the programs of `--zc-convert-to-sched`. On a module with
-    `memory.keeps_busy` this pass takes the mark `offloaded` off some parameters,
+    `train.keeps_busy` this pass takes the mark `offloaded` off some parameters,
     or off their 16-bit copies where forward and backward read those: off those
     that a program would have to wait for. It looks at @step, @micro, and the
     forwards and backwards of pipelines, each alone, because copies begin and end
@@ -150,7 +150,7 @@ def KeepBusyStatesPass : Pass<"zc-keep-busy-states", "::mlir::ModuleOp"> {
     A program that also writes it has to wait if the time behind its last use and
     the time in front of its first one are together too short for a copy each way.
 
-    A note names these parameters. `memory.staying` says how many bytes they have.
+    A note names these parameters. `train.staying` says how many bytes they have.
     This is done only where the second memory is a host's. Who keeps states in a
     file wants the room, whatever time that takes.
 
@@ -204,12 +204,12 @@ def OffloadPass : Pass<"zc-offload", "::mlir::ModuleOp"> {
   let description = [{
     Requires the programs of `--zc-convert-to-sched`. States with
     `offloaded` lie in the second memory space, which only copies reach; the
-    value of an allocation with `sched.offload` lies there while nothing uses it.
+    value of an allocation with `offload` lies there while nothing uses it.
     Uses that stand close together share a buffer of the transient region: the
     value is copied there ahead of the first, and back behind the last if it is
     new. The copies are async. A cost model says how far ahead they begin and when
     nobody has to wait for them; the bytes on their way each way are at most twice
-    the most that one instruction needs. `memory.waiting` says for how many seconds
+    the most that one instruction needs. `train.waiting` says for how many seconds
     programs wait for copies all the same. Where the second memory is a host's, a
     value that is only read stays if its next use comes sooner than it would be
     back.
@@ -232,17 +232,6 @@ def OffloadPass : Pass<"zc-offload", "::mlir::ModuleOp"> {
     Statistic<"numFetches", "num-fetches", "Copies from the second memory">,
     Statistic<"numStores", "num-stores", "Copies to the second memory">
   ];
-}
-
-def VerifyCollectiveOrderPass
-    : Pass<"zc-verify-collective-order", "::mlir::ModuleOp"> {
-  let summary = "prove that all ranks issue collectives in one order";
-  let description = [{
-    All ranks of a role run one program; programs with the same `sched.role_of`
-    are those of different roles. For every communicator, which is the ranks along
-    some axes on one of the two streams, all roles issue collectives of the same
-    kinds and sizes in the same order.
-  }];
 }
 
 #endif // ZC_PASSES_SCHEDULING_PASSES_TD

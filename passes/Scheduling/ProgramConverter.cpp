@@ -122,13 +122,12 @@ void ProgramConverter::saveOldValues() {
 }
 
 static bool isGradient(FusedOp op, unsigned result) {
-  auto list = op->getAttrOfType<DenseI64ArrayAttr>(kGradientsAttr);
-  return list && llvm::is_contained(list.asArrayRef(), result);
+  return llvm::is_contained(op.getGradients(), int64_t(result));
 }
 
 /// On the way to or from other ranks.
 static bool isStaging(FusedOp op) {
-  if (op->hasAttr(kStagingAttr))
+  if (op.getStaging())
     return true;
   auto collective =
       dyn_cast<dist::CollectiveOpInterface>(op.getBody().front().front());
@@ -140,7 +139,7 @@ Value ProgramConverter::makeResult(FusedOp op, OpResult result) {
   auto alloc = sched::getRoot(buffer).getDefiningOp<sched::AllocOp>();
   if (alloc &&
       llvm::is_contained(op.getOffloaded(), int64_t(result.getResultNumber())))
-    alloc->setAttr(sched::kOffloadAttr, builder.getUnitAttr());
+    alloc.setOffload(true);
   return buffer;
 }
 
@@ -339,10 +338,9 @@ void ProgramConverter::convertOutputs() {
       name = source.getResultAttrOfType<StringAttr>(index, kMetricAttr);
     auto output = sched::OutputOp::create(
         builder, source.getLoc(), name, getReturned(index), kind,
-        source.getResultAttrOfType<IntegerAttr>(index, kBatchDimAttr));
+        source.getResultAttrOfType<IntegerAttr>(index, kBatchDimAttr),
+        source.getResultAttrOfType<StringAttr>(index, kTokenOrderAttr));
     copyDivision(source.getResultAttrDict(index), output);
-    if (Attribute order = source.getResultAttr(index, kTokenOrderAttr))
-      output->setAttr(kTokenOrderAttr, order);
   }
 }
 

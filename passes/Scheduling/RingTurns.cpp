@@ -28,7 +28,7 @@ static bool attends(FusedOp op) {
 /// Whether what is made of a part, or of a block's gradients, is still for that
 /// block, or for that part: sums over blocks are not, nor what others are sent.
 static bool isOfOneBlock(FusedOp op) {
-  return !attends(op) && !getSend(op) && !op->hasAttr(kRunningSumAttr);
+  return !attends(op) && !getSend(op) && !op.getRunningSum();
 }
 
 /// The ops of a kind that read values, or what is made of them for one block: a

@@ -21,7 +21,7 @@ dist::BroadcastOp getServed(FusedOp region) {
   if (!isCollective(region))
     return {};
   auto sent = dyn_cast<dist::BroadcastOp>(region.getBody().front().front());
-  return sent && sent->hasAttr(dist::kServerAttr) ? sent : dist::BroadcastOp();
+  return sent && sent.getOfServer() ? sent : dist::BroadcastOp();
 }
 
 /// A region of its own that makes zeros.
@@ -66,9 +66,8 @@ private:
 
   /// A new value comes over the old one; of a metric there is none.
   void takeWhatComes(FusedOp region, dist::BroadcastOp sent) {
-    auto symbol = dyn_cast<FlatSymbolRefAttr>(sent->getAttr(dist::kServerAttr));
-    Value old =
-        symbol ? findStateArgument(program, symbol.getValue()) : Value();
+    Value old = sent.getServed() ? findStateArgument(program, *sent.getServed())
+                                 : Value();
     Value given = region.getInputs().front();
     if (!old || old.getType() != given.getType()) {
       OpBuilder builder(region);

@@ -155,10 +155,13 @@ void applyOrder(func::FuncOp program, ArrayRef<FusedOp> order) {
 
 double estimateSeconds(FusedOp op) {
   const Target &target = getTarget(op);
+  // Generated code computes all that no library does, whatever the ops are.
+  const double ofKernels = target.rates().flopsOf(WorkClass());
   WorkSum work;
   for (Operation &inner : op.getBody().front())
     if (auto cost = dyn_cast<CostOpInterface>(inner))
-      work.add(cost.getFlops(), target.flopsOf(&inner));
+      work.add(cost.getFlops(),
+               op.getLibrary() ? target.flopsOf(&inner) : ofKernels);
   return std::max(work.seconds(),
                   operandAndResultBytes(op) / target.rates().bytes);
 }

@@ -203,8 +203,7 @@ private:
     }
     if (attention == "ulysses")
       return refuseHeads(op, heads, "ring and gather divide");
-    op->setAttr(kTokensAttr,
-                StringAttr::get(&getContext(), getMode(op, dividesKeys)));
+    setTokensAttr(op, StringAttr::get(&getContext(), getMode(op, dividesKeys)));
     return success();
   }
 

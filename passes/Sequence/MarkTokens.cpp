@@ -12,6 +12,7 @@
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringMap.h"
 
+#include <deque>
 #include <set>
 
 using namespace mlir;
@@ -47,8 +48,9 @@ struct MarkTokens : public impl::MarkTokensPassBase<MarkTokens> {
       return;
     given = readTokenDims(dims);
     Findings findings;
+    std::deque<TokenDims> all; // of each program
     for (auto program : getOperation().getOps<func::FuncOp>())
-      if (failed(visit(program, findings)))
+      if (failed(visit(program, all.emplace_back(program), findings)))
         return signalPassFailure();
     for (const std::string &dim : dims)
       if (!findings.inputs.count(StringRef(dim).rsplit('=').first.str())) {
@@ -59,14 +61,15 @@ struct MarkTokens : public impl::MarkTokensPassBase<MarkTokens> {
       }
     if (failed(checkSomethingIsDivided(findings)))
       return signalPassFailure();
+    auto tokens = all.begin();
     for (auto program : getOperation().getOps<func::FuncOp>())
-      if (failed(refuseHiddenMixing(program)))
+      if (failed(refuseHiddenMixing(program, *tokens++)))
         return signalPassFailure();
   }
 
 private:
-  LogicalResult visit(func::FuncOp program, Findings &findings) {
-    TokenDims tokens(program);
+  LogicalResult visit(func::FuncOp program, TokenDims &tokens,
+                      Findings &findings) {
     findings.hasAttention |= tokens.hasAttention();
     tokens.markAttention();
     if (failed(forEachTokenInput(
@@ -121,9 +124,7 @@ private:
 
   /// An error for each node that makes tokens of an input that nobody says to
   /// be whole: that every rank computes all of it is for the user to say.
-  LogicalResult refuseHiddenMixing(func::FuncOp program) {
-    TokenDims tokens(program);
-    tokens.markAttention();
+  LogicalResult refuseHiddenMixing(func::FuncOp program, TokenDims &tokens) {
     tokens.markMessages(); // what the user says
     bool found = false;
     for (const TokenMixing &each : findHiddenMixing(program, tokens)) {

@@ -37,7 +37,7 @@ public:
 
   void run() {
     if (hasAllKeys())
-      return (void)attention->removeAttr(kTokensAttr);
+      return (void)attention.removeTokensAttr();
     if (isGathered())
       return attendGathered();
     Block block{keys.getSource(), values.getSource(), attention.getMask()};
@@ -71,7 +71,7 @@ private:
         builder, loc, withShape(attention.getResult().getType(), results),
         withShape(attention.getLogSumExp().getType(), sums), query, block.key,
         block.value, block.mask, attention.getScaleAttr(),
-        causal ? builder.getUnitAttr() : UnitAttr());
+        causal ? builder.getUnitAttr() : UnitAttr(), /*tokens=*/StringAttr());
   }
 
   /// `hidden`: of those queries; `isOwn`: the block's keys are the rank's.
@@ -294,7 +294,7 @@ private:
         builder, loc, rows.query.getType(), block.key.getType(),
         block.value.getType(), rows.query, block.key, block.value, rows.result,
         rows.logSumExp, rows.grad, block.mask, gradient.getScaleAttr(),
-        causal ? builder.getUnitAttr() : UnitAttr());
+        causal ? builder.getUnitAttr() : UnitAttr(), /*tokens=*/StringAttr());
     return op->getResults();
   }
 
@@ -431,7 +431,7 @@ private:
 
   /// Each rank's queries give a term of the gradients of keys that all have.
   void attendWhole() {
-    gradient->removeAttr(kTokensAttr);
+    gradient.removeTokensAttr();
     builder.setInsertionPointAfter(gradient);
     for (Value term : gradient->getResults().drop_front()) {
       auto sum =

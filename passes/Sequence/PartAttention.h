@@ -29,7 +29,7 @@ struct TokenGroup {
 };
 
 /// Replaces a train.attention or train.attention_grad of a rank's parts by what
-/// computes the same as all ranks' tokens would, as the op's train.tokens says.
+/// computes the same as all ranks' tokens would, as the op's `tokens` says.
 void attendParts(mlir::Operation *op, const TokenGroup &group);
 
 } // namespace zc

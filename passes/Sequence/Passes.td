@@ -73,7 +73,7 @@ def FindTokensPass : Pass<"zc-find-tokens", "::mlir::ModuleOp"> {
 
     An attention whose heads `parts` ranks can divide, beside those of `axis tp`,
     gets `dist.exchange`: the axis moves from its tokens to its heads and back
-    (Ulysses). Others keep their queries and get `train.tokens`: how keys and values
+    (Ulysses). Others keep their queries and get `tokens`: how keys and values
     come, a part at a time or all of them. The products of an attention that dropout
     or a learned bias keeps from being one op divide their heads, too, or keep their
     queries and get `dist.gathered`: the factors that are whole, keys.

@@ -64,7 +64,7 @@ protected:
 
   /// A sum of what blocks give, to which later ones add.
   Value running(Value sum) {
-    sum.getDefiningOp()->setAttr(kRunningSumAttr, builder.getUnitAttr());
+    sum.getDefiningOp<AddOp>().setRunningSum(true);
     return sum;
   }
 
@@ -198,9 +198,7 @@ protected:
   }
 
   bool isCausal() const { return op->hasAttr("causal"); }
-  StringRef mode() const {
-    return op->getAttrOfType<StringAttr>(kTokensAttr).getValue();
-  }
+  StringRef mode() const { return getTokensAttr(op).getValue(); }
   bool hasAllKeys() const { return mode() == kWholeKeys; }
   bool isGathered() const { return mode().starts_with("gather"); }
   bool isZigzag() const { return mode().ends_with(kZigzag); }

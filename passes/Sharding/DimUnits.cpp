@@ -105,12 +105,12 @@ private:
     for (StateOp state : {unit.state, unit.copy})
       if (state && (settings.stage == 3 || (unit.copy && state != unit.copy))) {
         state->setAttr(dist::kShardingAttr, divided);
-        state->setAttr(dist::kWhyAttr, whyDivided(state));
+        state.setWhyAttr(whyDivided(state));
       }
   }
 
   StringAttr whyDivided(StateOp state) {
-    auto said = state->getAttrOfType<StringAttr>(dist::kWhyAttr);
+    StringAttr said = state.getWhyAttr();
     return StringAttr::get(settings.module.getContext(),
                            (said ? said.getValue() + "; " : Twine()) +
                                "flag --zero");

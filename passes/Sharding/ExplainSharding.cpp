@@ -77,8 +77,8 @@ private:
     Layout layout = sharding ? Layout::from(sharding, mesh)
                              : Layout::replicated(state.getTensorType());
     std::string why = "whole";
-    if (auto said = state->getAttrOfType<StringAttr>(dist::kWhyAttr))
-      why = said.str();
+    if (state.getWhy())
+      why = state.getWhy()->str();
     else if (!layout.isReplicated() && state.getKind() == kAccumulator)
       why = "as what is added to it";
     else if (!layout.isReplicated())
@@ -135,7 +135,7 @@ private:
       return;
     auto sharding =
         member->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);
-    auto said = member->getAttrOfType<StringAttr>(dist::kWhyAttr);
+    StringAttr said = member.getWhyAttr();
     add(member.getSymName(), stringifyStateKind(member.getKind()),
         member.getTensorType(),
         sharding ? Layout::from(sharding, mesh)

@@ -157,7 +157,7 @@ Value makeTerm(OpBuilder &builder, Value whole, const Layout &layout,
   Value each = broadcast(builder, loc, whole, shape, dims);
   // Larger than `whole`, it would be added up over other axes.
   if (!layout.unreduced.empty())
-    each.getDefiningOp()->setAttr(kStaysTermAttr, builder.getUnitAttr());
+    each.getDefiningOp<BroadcastOp>().setStaysTerm(true);
   Value product = MulOp::create(builder, loc, each, first);
   // Every rank has the line of its own, of which the sum is the value.
   auto lines = dist::ReshardOp::create(builder, loc, product);

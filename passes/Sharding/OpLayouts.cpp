@@ -168,6 +168,14 @@ void OpPlanner::checkTerms() {
   }
 }
 
+/// Whether a term that becomes larger stays one.
+static bool staysTerm(Operation *op) {
+  if (auto wide = dyn_cast<train::ConvertOp>(op))
+    return wide.getStaysTerm();
+  auto repeated = dyn_cast<train::BroadcastOp>(op);
+  return repeated && repeated.getStaysTerm();
+}
+
 void OpPlanner::keepUnreduced(int axis) {
   bool used = false, summed = false;
   for (auto [factor, axes] : llvm::enumerate(factorAxes))
@@ -199,7 +207,7 @@ void OpPlanner::keepUnreduced(int axis) {
   }
   for (Value result : op->getResults())
     resultSize = std::max(resultSize, sizeOf(result));
-  if (used || (resultSize > size && !op->hasAttr(kStaysTermAttr)))
+  if (used || (resultSize > size && !staysTerm(op)))
     return;
   if (anyOpen && allOpen) {
     for (unsigned operand : joint)

@@ -171,7 +171,7 @@ def ShardParametersPass : Pass<"zc-shard-parameters", "::mlir::ModuleOp"> {
     train.state @w1 "parameter" : tensor<16x4xf32>
     // becomes, with axis = "tp"
     train.state @w1 "parameter" : tensor<16x4xf32>
-      {dist.sharding = #dist.sharding<tp,_>, dist.why = "..."}
+      {dist.sharding = #dist.sharding<tp,_>, why = "..."}
     ```
   }];
   let options = [

@@ -12,6 +12,7 @@
 #include "dialects/Train/ProgramBuilder.h"
 #include "dialects/Train/StateLookup.h"
 #include "passes/Sharding/BlockedDims.h"
+#include "passes/Sharding/ClassCosts.h"
 #include "passes/Sharding/DimClasses.h"
 #include "passes/Sharding/HandShardings.h"
 #include "passes/Sharding/Layout.h"
@@ -31,30 +32,6 @@ namespace zc {
 #include "passes/Sharding/Passes.h.inc"
 
 namespace {
-
-/// Operations that a rank does while it sends a byte.
-constexpr double kFlopsPerByte = 50;
-
-double bytesOf(Value value) {
-  auto type = cast<RankedTensorType>(value.getType());
-  return double(type.getNumElements()) * type.getElementTypeBitWidth() / 8;
-}
-
-/// Values that a gradient reaches on its way to a parameter.
-DenseSet<Value> findActive(func::FuncOp program) {
-  DenseSet<Value> active;
-  for (BlockArgument argument : program.getArguments())
-    if (StateOp state = findState(argument);
-        state && state.getKind() == kParameter)
-      active.insert(argument);
-  for (Operation &op : program.getBody().front())
-    if (llvm::any_of(op.getOperands(),
-                     [&](Value operand) { return active.contains(operand); }))
-      for (Value result : op.getResults())
-        if (isa<FloatType>(getElementTypeOrSelf(result)))
-          active.insert(result);
-  return active;
-}
 
 /// Where an annotation leads: a set of dims that it divides.
 struct Origin {
@@ -92,7 +69,7 @@ struct ShardParameters : public impl::ShardParametersPassBase<ShardParameters> {
     } else {
       automatic = false;
     }
-    active = findActive(program);
+    costs.emplace(program);
     classes = findDimClasses(program);
     LogicalResult decided = divideByHand();
     if (succeeded(decided) && automatic)
@@ -107,85 +84,11 @@ struct ShardParameters : public impl::ShardParametersPassBase<ShardParameters> {
   }
 
 private:
-  //===--------------------------------------------------------------------===//
-  // Sets of dims
-  //===--------------------------------------------------------------------===//
-
-  /// A matrix of weights, or more.
-  bool hasWeights(const DimClass &dims) {
-    return llvm::any_of(dims.getArguments(), [&](const DimOf &each) {
-      StateOp state = findState(each.value);
-      return state && state.getTensorType().getRank() >= 2 &&
-             isa<FloatType>(state.getTensorType().getElementType());
-    });
-  }
-
-  bool isBatch(const DimOf &dim) {
-    auto argument = dyn_cast<BlockArgument>(dim.value);
-    auto batch = argument ? program.getArgAttrOfType<IntegerAttr>(
-                                argument.getArgNumber(), kBatchDimAttr)
-                          : IntegerAttr();
-    return batch && batch.getInt() == dim.dim;
-  }
-
-  bool isBatch(const DimClass &dims) {
-    return llvm::any_of(dims.dims,
-                        [&](const DimOf &dim) { return isBatch(dim); });
-  }
-
-  /// The size of a loop that does not divide; 0: all do.
-  static int64_t findRemainder(const DimClass &dims, int64_t ranks) {
-    for (const FactorUse &use : dims.factors) {
-      int64_t size = cast<ShardableOpInterface>(use.op)
-                         .getFinerRule()
-                         .factors[use.factor]
-                         .size;
-      if (size % ranks != 0)
-        return size;
-    }
-    return 0;
-  }
-
-  /// Work that is divided, and bytes sent for it, in a forward.
-  struct Gain {
-    double flops, sent;
-
-    /// In operations.
-    double score() const { return flops - kFlopsPerByte * sent; }
-  };
-
-  Gain gainOf(const DimClass &dims) {
-    double flops = 0, sent = 0;
-    DenseSet<Value> summed;
-    for (const FactorUse &use : dims.factors) {
-      if (auto cost = dyn_cast<CostOpInterface>(use.op))
-        flops += cost.getFlops();
-      ShardingRule rule = cast<ShardableOpInterface>(use.op).getFinerRule();
-      if (rule.factors[use.factor].kind == FactorKind::Sum)
-        for (Value result : use.op->getResults())
-          sent += bytesOf(result);
-      for (auto [operand, dims] :
-           llvm::zip(use.op->getOperands(), rule.operandDims))
-        if (active.contains(operand) && !llvm::is_contained(dims, use.factor) &&
-            summed.insert(operand).second)
-          sent += bytesOf(operand);
-    }
-    return {flops, sent};
-  }
-
   DimClass *findClass(const DimOf &dim) {
     for (DimClass &each : classes)
       if (llvm::is_contained(each.dims, dim))
         return &each;
     return nullptr;
-  }
-
-  /// Whether two dims of one value would have to be divided at once.
-  static bool meetsItself(const DimClass &dims) {
-    DenseSet<Value> seen;
-    return llvm::any_of(dims.dims, [&](const DimOf &each) {
-      return !seen.insert(each.value).second;
-    });
   }
 
   //===--------------------------------------------------------------------===//
@@ -234,17 +137,17 @@ private:
       StateOp state = findState(each.value);
       SmallVector<Attribute> dims(state.getTensorType().getRank(),
                                   builder.getDenseI64ArrayAttr({}));
-      if (auto before = state->getAttrOfType<ArrayAttr>(dist::kBlocksAttr))
+      if (ArrayAttr before = state.getBlocksAttr())
         dims.assign(before.begin(), before.end());
       dims[each.dim] = builder.getDenseI64ArrayAttr(form.sizes);
-      state->setAttr(dist::kBlocksAttr, builder.getArrayAttr(dims));
+      state.setBlocksAttr(builder.getArrayAttr(dims));
       std::string why;
       llvm::raw_string_ostream os(why);
-      os << state->getAttrOfType<StringAttr>(dist::kWhyAttr).getValue()
-         << "; of dim " << each.dim << " each of the blocks of ";
+      os << state.getWhy().value_or("") << "; of dim " << each.dim
+         << " each of the blocks of ";
       llvm::interleaveComma(form.sizes, os);
       os << " by itself";
-      state->setAttr(dist::kWhyAttr, builder.getStringAttr(why));
+      state.setWhy(why);
     }
   }
 
@@ -414,7 +317,7 @@ private:
     for (auto [dim, axes] : llvm::enumerate(hand.dims)) {
       DimOf each{argument, static_cast<int64_t>(dim)};
       // The mesh says how samples are divided.
-      if (!axes.empty() && !isBatch(each) &&
+      if (!axes.empty() && !costs->isBatch(each) &&
           failed(annotateDim(each, axes, name, hand, origins)))
         return failure();
     }
@@ -435,11 +338,11 @@ private:
     }
     DimClass *dims = findClass(dim);
     if (dims && dims->gathers.empty() && findRemainder(*dims, ranks) == 0 &&
-        !isBatch(*dims))
+        !costs->isBatch(*dims))
       origins.push_back(
           {dims, axes,
            "propagated from '" + name.str() + "' (" + hand.why + ")",
-           gainOf(*dims).score()});
+           costs->gainOf(*dims).score()});
     return success();
   }
 
@@ -452,13 +355,13 @@ private:
     SmallVector<Scored> order;
     SmallVector<std::pair<int64_t, DimClass *>> left;
     for (DimClass &each : classes) {
-      if (!hasWeights(each) || !each.gathers.empty() || isBatch(each) ||
+      if (!hasWeights(each) || !each.gathers.empty() || costs->isBatch(each) ||
           meetsItself(each))
         continue;
       if (int64_t size = findRemainder(each, ranks))
         left.push_back({size, &each});
       else
-        order.push_back({gainOf(each).score(), &each});
+        order.push_back({costs->gainOf(each).score(), &each});
     }
     llvm::stable_sort(
         order, [](const auto &a, const auto &b) { return a.first > b.first; });
@@ -502,7 +405,7 @@ private:
   std::string explain(const DimClass &dims, StateOp state, int64_t ranks) {
     SmallVector<std::string> others = namesOf(dims);
     llvm::erase(others, state.getSymName());
-    Gain gain = gainOf(dims);
+    const ClassGain gain = costs->gainOf(dims);
     std::string why;
     llvm::raw_string_ostream os(why);
     os << "rule auto: "
@@ -554,7 +457,7 @@ private:
     if (found->second.divides(axis))
       return;
     found->second.dims[dim].push_back(axis);
-    state->setAttr(dist::kWhyAttr, StringAttr::get(&getContext(), why));
+    state.setWhy(why);
   }
 
   void write() {
@@ -570,7 +473,8 @@ private:
   dist::MeshAttr mesh;
   func::FuncOp program;
   int number = -1; // of the axis
-  DenseSet<Value> active, byHand;
+  std::optional<ClassCosts> costs;
+  DenseSet<Value> byHand;
   DenseSet<std::pair<Value, int>> divided; // and over which axis
   SmallVector<HandSharding> hands;
   DenseMap<Value, StateOp> states; // of arguments, once asked for

@@ -16,7 +16,7 @@ Attribute getVectorKind(StateOp state, const dist::ShareRule &shares) {
   // Roles that hold one parameter divide it in one way: it shares no vector
   // with what only some of them hold.
   Attribute holders = state.getHoldersAttr();
-  Attribute group = state->getAttr(kGroupAttr);
+  Attribute group = state.getGroupAttr();
   return builder.getArrayAttr(
       {TypeAttr::get(state.getTensorType().getElementType()),
        TypeAttr::get((copy ? copy : state).getTensorType().getElementType()),

@@ -80,7 +80,7 @@ Value roundAsRead(OpBuilder &builder, Value vector,
     for (Operation *user : argument.getUsers()) {
       if (isBackward(user, loss) != backward)
         continue;
-      if (!user->hasAttr(kRoundsParameterAttr))
+      if (!roundsParameter(user))
         return vector;
       rounding = user;
     }
@@ -89,9 +89,9 @@ Value roundAsRead(OpBuilder &builder, Value vector,
   Value rounded =
       convert(builder, vector.getLoc(), vector,
               getElementTypeOrSelf(rounding->getResult(0).getType()));
-  rounded.getDefiningOp()->setAttr(
-      kRoundsParameterAttr,
-      builder.getStringAttr(backward ? "backward" : "forward"));
+  auto made = rounded.getDefiningOp<ConvertOp>();
+  made.setRoundsParameter(true);
+  made.setOfBackward(backward);
   return rounded;
 }
 

@@ -18,7 +18,7 @@ bool isBackward(mlir::Operation *use, mlir::Operation *loss);
 
 /// `vector`, which holds what `arguments` stand for, in the type to which all
 /// readers of these, in the forward or in the backward, round them
-/// (kRoundsParameterAttr); as it is where one reads all digits.
+/// (roundsParameter); as it is where one reads all digits.
 mlir::Value roundAsRead(mlir::OpBuilder &builder, mlir::Value vector,
                         llvm::ArrayRef<mlir::BlockArgument> arguments,
                         mlir::Operation *loss, bool backward);

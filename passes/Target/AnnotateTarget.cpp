@@ -77,7 +77,8 @@ private:
     for (StringRef axis : axes)
       if (failed(addAxis(axis, names, sizes, ranks)))
         return failure();
-    auto machine = describeMachine(&getContext(), {cluster, ranks, allowsTf32});
+    auto machine =
+        describeMachine(&getContext(), {cluster, device, ranks, allowsTf32});
     if (!machine)
       return complain() << llvm::toString(machine.takeError());
     if (names.empty())

@@ -9,7 +9,7 @@ def AnnotateTargetPass : Pass<"zc-annotate-target", "::mlir::ModuleOp"> {
   let description = [{
     Sets `sched.target`, which later passes ask (passes/Target/Target.h). Fails
     on a library call that the device does not have, and on a cluster that there is
-    none of, or that has too few devices.
+    none of, or that has too few devices, or devices of another kind.
 
     ```mlir
     module {

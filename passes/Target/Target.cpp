@@ -47,7 +47,7 @@ static sched::MachineAttr findMachine(sched::TargetAttr description,
     return {};
   const DeviceKind &kind = getDeviceKind(description.getDevice());
   auto machine = services.describe(description.getContext(),
-                                   {kind.usualMachine.str(), 1, false});
+                                   {kind.usualMachine.str(), kind.name.str()});
   if (!machine) // a file of zc's own
     llvm::report_fatal_error(machine.takeError());
   return *machine;
@@ -169,10 +169,8 @@ static double timeMessage(const LinkRates &link, Operation *op) {
 
 double Target::collectiveSeconds(Operation *op) const {
   const SmallVector<int64_t> devices = devicesOf(op);
-  // Overlaps on the usual machine were measured with the time of a message.
-  return description.getMachine() && collectiveTime
-             ? collectiveTime(op, devices)
-             : timeMessage(linkAmong(devices), op);
+  return collectiveTime ? collectiveTime(op, devices)
+                        : timeMessage(linkAmong(devices), op);
 }
 
 namespace {

@@ -33,10 +33,10 @@ using WorkspaceBound = std::function<uint64_t(
 using CollectiveTime =
     std::function<double(mlir::Operation *op, llvm::ArrayRef<int64_t> devices)>;
 
-/// Whose machine is described: a cluster by its name or file, for so many
-/// ranks.
+/// Whose machine is described: a cluster by its name or file, of devices of
+/// that kind ("cpu"), for so many ranks.
 struct MachineRequest {
-  std::string cluster;
+  std::string cluster, device;
   int64_t ranks = 1;
   bool allowsTf32 = false; // products of float32 may be rounded
 };

@@ -13,7 +13,7 @@ static bool changesNumbers(const std::string &setting) {
   for (const char *name :
        {"zero", "unit", "zero-group", "reshard-every", "recompute", "offload",
         "compress-activations", "partition-activations", "memory-budget",
-        "logits", "init", "libraries", "cluster", "stages", "chunks",
+        "logits", "init", "libraries", "cluster", "machine", "stages", "chunks",
         "stage-replicas", "divide-messages"})
     if (setting == name)
       return false;

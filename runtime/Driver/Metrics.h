@@ -28,9 +28,8 @@ struct ExpertTokens {
 };
 
 /// How many elements of a step's gradients are below each of the edges (those
-/// of kGradientEdges), below infinity and, last, infinite or no number (zc
-/// compile
-/// --gradient-histogram); empty where nothing counts them.
+/// of kGradientEdges), below infinity and, last, infinite or no number
+/// (--gradient-histogram); empty where nothing counts them.
 Result<std::vector<double>> readGradientCounts(Executor &executor,
                                                const plan::Program &program);
 

@@ -110,8 +110,9 @@ Status verifyLibraryCall(const plan::Program &program,
     ZC_RETURN_IF_ERROR(verifyWorkspace(program, call.workspace()));
   const kernels::LibraryCall described = describeCall(program, call);
   std::string error = kernels::checkAttributes(*kind, described);
-  if (error.empty())
-    error = kind->check(described);
+  if (!error.empty()) // of another version of zc, perhaps
+    return bad(error, "; compile the model again");
+  error = kind->check(described);
   return error.empty() ? Status() : bad(error);
 }
 

@@ -171,6 +171,24 @@ class Compilations(ZcTest):
                          'machine<name = "mine", rates = .*work = "matmul", '
                          'type = "f32", flops = 1.0+e\\+10')
 
+    def test_without_a_cluster_the_usual_machine_decides(self):
+        """Which the artifact names; asked for by its name it makes the same
+        programs."""
+        gpt = Fixture("gpt")
+        for name, options in (("usual-cpu", ()),
+                              ("usual-gpu", ("--target", "cuda"))):
+            with self.subTest(name):
+                given = ("adamw", "--mesh", "dp=4", "--zero", "3", *options)
+                texts = {}
+                for flag in ((), ("--cluster", name)):
+                    artifact = self.compile(gpt, *given, *flag)
+                    told = json.loads(self.zc("inspect", artifact, "--json"))
+                    self.assertEqual(told["options"]["machine"], name)
+                    del told["options"]["machine"]
+                    told["options"].pop("cluster", None)
+                    texts[flag] = told, self.zc("inspect", artifact, "--comm")
+                self.assertEqual(*texts.values())
+
     def plan(self, model, *options):
         """A plan, and the simulated step as a trace."""
         trace = self.folder / "trace.json"

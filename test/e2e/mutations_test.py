@@ -332,7 +332,7 @@ func.func @step(%x: tensor<4xf32> {{train.input = "x"}}) -> ({results}) {{
         """Each rank has its own parts of q, k and v, which one matrix holds."""
         text, plain, what = self.compressed(
             Fixture("gpt"), "--mesh", "tp=2", "--precision", "bf16")
-        self.assertIn("dist.blocks", text)
+        self.assertIn("blocks = ", text)
         self.find_copies(text, plain, what, of="blocks.0.qkv.weight")
 
     def test_compressed_steps(self):

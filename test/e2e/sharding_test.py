@@ -47,7 +47,7 @@ class Units:
             dim, count = divided[0] if divided else (0, 1)
             # The sizes of blocks that are divided each by itself.
             blocks = re.findall(r"array<i64(?:: ([\d, ]+))?>", re.search(
-                r"dist.blocks = \[(.*?)\]|$", attributes)[0])
+                r"blocks = \[(.*?)\]|$", attributes)[0])
             sizes_of = ([int(size) for size in blocks[dim].split(", ")]
                         if blocks and blocks[dim] else [shape[dim]]
                         if shape else [1])

@@ -10,8 +10,8 @@
 // RUN: zc-interpret %s --program back --random 0 | FileCheck %s --check-prefix=BACK
 
 module attributes {dist.mesh = #dist.mesh<dp=2,tp=2>} {
-  train.state @coordinate.dp "scalar" : tensor<i64> {dist.coordinate = "dp"}
-  train.state @coordinate.tp "scalar" : tensor<i64> {dist.coordinate = "tp"}
+  train.state @coordinate.dp "scalar" : tensor<i64> {coordinate = "dp"}
+  train.state @coordinate.tp "scalar" : tensor<i64> {coordinate = "tp"}
 
   // Tests that every rank gets the root's part.
   func.func @broadcast(%dp: tensor<i64> {train.state = @coordinate.dp}, %tp: tensor<i64> {train.state = @coordinate.tp})

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Discardable attributes are for names and locations: a pass that rewrites an
-op loses them unless it carries them along by hand. A fact that one pass leaves
-for another is a property of the op, with a type and a verifier. marks.txt lists
-the attributes that are still discardable; a new one needs a reason, and MOST."""
+"""Discardable attributes are for what no property can hold (dialects/README.md):
+a pass that rewrites an op loses them unless it carries them along by hand. A
+fact that one pass leaves for another on an op of ours is a property of it, with
+a type and a verifier. Each dialect lists the marks that are left with their
+types and carriers; marks.txt lists them for this check, which fails for a new
+one, for one that no dialect lists, and for names outside of our dialects."""
 import re
 
 import tree
@@ -11,7 +13,8 @@ LIST = "tools/lint/marks.txt"
 MOST = 78  # of the list; lower it when the list gets shorter
 # constexpr llvm::StringLiteral kStageAttr = "train.stage", also several at once.
 DEFINITION = re.compile(r"constexpr\s+(?:\w+::)*StringLiteral\b([^;]*);")
-NAME = re.compile(r'"((?:dist|sched|train)\.[a-z_0-9]+)"')
+NAME = re.compile(r'\bk\w+Attr\s*=\s*"([a-z]+\.[a-z_0-9]+)"')
+ENTRY = re.compile(r'\{"([a-z]+\.[a-z_0-9]+)",')
 
 
 def names(root):
@@ -25,18 +28,31 @@ def names(root):
     return found
 
 
+def listed(root):
+    """Each name that a dialect verifies, with the file that lists it."""
+    return {name: path.relative_to(root).as_posix()
+            for path in tree.files(root, {".cpp"}, ("dialects",))
+            if path.name.endswith("Marks.cpp")
+            for name in ENTRY.findall(path.read_text())}
+
+
 def check(root):
-    found = names(root)
+    found, verified = names(root), listed(root)
     known = (root / LIST).read_text().split()
     if known != sorted(set(known)):
         yield f"{LIST}: expected each name once, in alphabetical order"
     if len(known) > MOST:
         yield f"{LIST}: it has {len(known)} names; expected at most {MOST}"
-    for name in sorted(found.keys() - set(known)):
-        yield (f"{found[name]}: '{name}' is a new discardable attribute; make "
-               "it a property of the op")
-    for name in sorted(set(known) - found.keys()):
+    for name in sorted(found.keys() - verified.keys()):
+        yield (f"{found[name]}: no dialect lists '{name}', so that none "
+               "verifies it")
+    for name in sorted(verified.keys() - set(known)):
+        yield (f"{verified[name]}: '{name}' is a new discardable attribute; "
+               "make it a property of the op")
+    for name in sorted(set(known) - verified.keys()):
         yield f"{LIST}: '{name}' is none any more; take it out"
+    for name in sorted(verified.keys() - found.keys()):
+        yield f"{verified[name]}: nothing names '{name}'; take it out"
 
 
 if __name__ == "__main__":

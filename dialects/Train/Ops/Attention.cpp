@@ -41,10 +41,11 @@ public:
         broadcast(builder, loc, perToken, type.getShape(), {0, 1, 2});
     Value factor = splat(builder, loc, type, op.getScale().convertToDouble());
     Value weight = MulOp::create(builder, loc, spread, factor);
-    auto mean = AttentionOp::create(builder, loc, type,
-                                    op.getLogSumExp().getType(), op.getQuery(),
-                                    op.getKey(), op.getKey(), op.getMask(),
-                                    op.getScaleAttr(), op.getCausalAttr());
+    auto mean =
+        AttentionOp::create(builder, loc, type, op.getLogSumExp().getType(),
+                            op.getQuery(), op.getKey(), op.getKey(),
+                            op.getMask(), op.getScaleAttr(), op.getCausalAttr(),
+                            /*tokens=*/StringAttr());
     Value weighted = MulOp::create(builder, loc, op.getQuery(), weight);
     return {MulOp::create(builder, loc, mean.getResult(), weight),
             build(op.getKey(), mean.getResult(), weighted)[2], Value()};
@@ -55,7 +56,8 @@ private:
     auto gradOp = AttentionGradOp::create(
         builder, loc, type, op.getKey().getType(), value.getType(),
         op.getQuery(), op.getKey(), value, result, op.getLogSumExp(), grad,
-        op.getMask(), op.getScaleAttr(), op.getCausalAttr());
+        op.getMask(), op.getScaleAttr(), op.getCausalAttr(),
+        /*tokens=*/StringAttr());
     return gradOp->getResults();
   }
 

@@ -2,6 +2,7 @@
 #include "dialects/Train/Ops/AttentionSupport.h"
 
 #include "dialects/Train/Ops/RowSupport.h"
+#include "llvm/ADT/StringExtras.h"
 
 #include <limits>
 #include <numeric>
@@ -36,9 +37,36 @@ static LogicalResult verifyMask(Operation *op, RankedTensorType query,
          << "]";
 }
 
+StringAttr getTokensAttr(Operation *attention) {
+  if (auto op = dyn_cast<AttentionOp>(attention))
+    return op.getTokensAttr();
+  if (auto op = dyn_cast<AttentionGradOp>(attention))
+    return op.getTokensAttr();
+  return {};
+}
+
+void setTokensAttr(Operation *attention, StringAttr tokens) {
+  if (auto op = dyn_cast<AttentionOp>(attention))
+    op.setTokensAttr(tokens);
+  else
+    cast<AttentionGradOp>(attention).setTokensAttr(tokens);
+}
+
+static LogicalResult verifyTokens(Operation *op) {
+  const StringRef known[] = {"ring", "ring=zigzag", "gather", "gather=zigzag",
+                             kWholeKeys};
+  StringAttr tokens = getTokensAttr(op);
+  if (!tokens || llvm::is_contained(known, tokens.getValue()))
+    return success();
+  return op->emitOpError("has tokens = ")
+         << tokens << "; expected one of " << llvm::join(ArrayRef(known), ", ");
+}
+
 LogicalResult verifyAttention(Operation *op, RankedTensorType query,
                               RankedTensorType key, RankedTensorType value,
                               bool causal, Value mask) {
+  if (failed(verifyTokens(op)))
+    return failure();
   if (query.getRank() != 4)
     return op->emitOpError("query is ")
            << query << ", expected [batch, queries, heads, width]";
@@ -82,7 +110,7 @@ ShardingRule attentionShardingRule(Operation *op, unsigned mask) {
   };
   place(rule.operandDims);
   place(rule.resultDims);
-  auto parts = op->getAttrOfType<StringAttr>(kTokensAttr);
+  StringAttr parts = getTokensAttr(op);
   const bool hasAllKeys = parts && parts.getValue() == kWholeKeys;
   const int tokens = parts ? rule.addFactor(countDivided(op, hasAllKeys))
                            : ShardingRule::kWhole;

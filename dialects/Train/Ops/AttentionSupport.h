@@ -20,15 +20,16 @@ mlir::LogicalResult verifyAttention(mlir::Operation *op,
                                     mlir::RankedTensorType value, bool causal,
                                     mlir::Value mask);
 
-/// On an attention whose tokens ranks divide: how a rank gets the other ranks'
-/// keys and values. "ring": a part at a time, each from the rank before;
-/// "gather": all of them; with "=zigzag" of tokens in that order. kWholeKeys:
-/// it has all of them, and adds up their gradients with the others.
-inline constexpr llvm::StringLiteral kTokensAttr = "train.tokens";
+/// The property `tokens` of an attention or of its gradient; null: it has none,
+/// or is neither.
+mlir::StringAttr getTokensAttr(mlir::Operation *attention);
+void setTokensAttr(mlir::Operation *attention, mlir::StringAttr tokens);
+
+/// Among its values: a rank has all keys.
 inline constexpr llvm::StringLiteral kWholeKeys = "whole";
 
 /// Samples and heads are parallel, all else is whole, but tokens with
-/// kTokensAttr. Operands and results of 3 dims are [batch, heads, queries],
+/// `tokens`. Operands and results of 3 dims are [batch, heads, queries],
 /// operand number `mask` is a mask.
 ShardingRule attentionShardingRule(mlir::Operation *op, unsigned mask);
 

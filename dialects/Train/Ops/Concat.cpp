@@ -29,6 +29,11 @@ LogicalResult ConcatOp::verify() {
     return emitOpError("operands have ")
            << sum << " along dim " << dim << ", the result "
            << to.getDimSize(dim);
+  if (getInLoops() &&
+      (getInputs().size() != 2 || dim != to.getRank() - 1 ||
+       getInputs().front().getType() != getInputs().back().getType()))
+    return emitOpError("is in_loops, and joins no two equal parts along the "
+                       "innermost dim");
   return success();
 }
 

@@ -1,11 +1,26 @@
 //===- ConvSupport.cpp - conv and its two gradients -----------------------===//
 #include "dialects/Train/Ops/ConvSupport.h"
 
+#include "dialects/Train/Winograd.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
 namespace zc::train {
+
+bool mayUseWinograd(Operation *op) {
+  return llvm::TypeSwitch<Operation *, bool>(op)
+      .Case<ConvOp, ConvInputGradOp, ConvFilterGradOp>(
+          [](auto convolution) { return convolution.getWinograd(); })
+      .Default(false);
+}
+
+void setWinograd(Operation *op, bool allowed) {
+  llvm::TypeSwitch<Operation *>(op)
+      .Case<ConvOp, ConvInputGradOp, ConvFilterGradOp>(
+          [&](auto convolution) { convolution.setWinograd(allowed); });
+}
 
 LogicalResult verifyConvolution(Operation *op, const Window &window,
                                 int64_t groups, ConvTypes types,

@@ -73,14 +73,22 @@ Value ConvertOp::buildScalar(OpBuilder &builder, Location loc,
   return castSign(builder, loc, result, to);
 }
 
+LogicalResult ConvertOp::verify() {
+  if (getOfBackward() && !getRoundsParameter())
+    return emitOpError("is of_backward, and rounds_parameter is not set");
+  if (getRoundsResult() && (!isa<FloatType>(getElementTypeOrSelf(getInput())) ||
+                            !isa<FloatType>(getElementTypeOrSelf(getResult()))))
+    return emitOpError("rounds what an op has computed, and is not of floats");
+  return success();
+}
+
 // Terms that lose bits one by one do not add up to what their sum would lose.
 // That is done where an op with results of 16 bits computes them wider, as it
 // does inside a matmul, and to send terms, where it was asked for.
 ShardingRule ConvertOp::getShardingRule() {
   auto from = dyn_cast<FloatType>(getElementTypeOrSelf(getInput()));
   auto to = dyn_cast<FloatType>(getElementTypeOrSelf(getResult()));
-  bool mayRound =
-      (*this)->hasAttr(kStagingAttr) || (*this)->hasAttr(kRoundsResultAttr);
+  bool mayRound = (*this)->hasAttr(kStagingAttr) || getRoundsResult();
   bool isLinear = from && to && (mayRound || to.getWidth() > from.getWidth());
   return ShardingRule::elementwise(getOperation(), isLinear ? Linearity::Joint
                                                             : Linearity::None);

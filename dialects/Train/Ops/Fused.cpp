@@ -22,7 +22,16 @@ static LogicalResult verifyShared(FusedOp op) {
   return success();
 }
 
-static LogicalResult verifyMarks(FusedOp op) {
+static LogicalResult verifyResults(FusedOp op, ArrayRef<int64_t> results,
+                                   StringRef what) {
+  for (int64_t result : results)
+    if (result < 0 || result >= op.getNumResults())
+      return op.emitOpError(what)
+             << " result " << result << " of " << op.getNumResults();
+  return success();
+}
+
+static LogicalResult verifyProperties(FusedOp op) {
   if ((op.getAsync() || op.getPrefetched()) &&
       op.getLibrary() != kCollectiveLibrary)
     return op.emitOpError("is async or prefetched, and no collective");
@@ -35,11 +44,31 @@ static LogicalResult verifyMarks(FusedOp op) {
       return op.emitOpError("joins ")
              << each.getName() << " = " << each.getValue()
              << "; expected a dictionary";
-  for (int64_t result : op.getOffloaded())
-    if (result < 0 || result >= op.getNumResults())
-      return op.emitOpError("offloads result ")
-             << result << " of " << op.getNumResults();
-  return success();
+  return failure(
+      failed(verifyResults(op, op.getOffloaded(), "offloads")) ||
+      failed(verifyResults(op, op.getGradients(), "lists among gradients")) ||
+      failed(verifyResults(op, op.getKeptGradients(),
+                           "lists among kept_gradients")));
+}
+
+void FusedOp::takeFactsOf(FusedOp other) {
+  setGradients(other.getGradients());
+  setKeptGradients(other.getKeptGradients());
+  setStaging(other.getStaging());
+  setLate(other.getLate());
+  setOfOtherRanks(other.getOfOtherRanks());
+  setRunningSum(other.getRunningSum());
+}
+
+void FusedOp::takeMarksOf(Operation *op) {
+  if (op->hasAttr(kStagingAttr))
+    setStaging(true);
+  if (op->hasAttr(kLateAttr))
+    setLate(true);
+  if (op->hasAttr(kOfOtherRanksAttr))
+    setOfOtherRanks(true);
+  if (auto sum = dyn_cast<AddOp>(op); sum && sum.getRunningSum())
+    setRunningSum(true);
 }
 
 DictionaryAttr FusedOp::getJoined(StringRef kind) {
@@ -60,7 +89,7 @@ LogicalResult FusedOp::verify() {
   auto yield = dyn_cast<YieldOp>(block.getTerminator());
   if (!yield || yield.getOperandTypes() != getResultTypes())
     return emitOpError("does not yield values of the results' types");
-  return failed(verifyShared(*this)) ? failure() : verifyMarks(*this);
+  return failed(verifyShared(*this)) ? failure() : verifyProperties(*this);
 }
 
 } // namespace zc::train

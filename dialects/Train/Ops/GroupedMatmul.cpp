@@ -5,7 +5,23 @@ using namespace mlir;
 
 namespace zc::train {
 
+/// Its rooms, where a model's file tells of them.
+static LogicalResult verifyOwnRooms(GroupedMatmulOp op) {
+  if (op.getRoomGroups().has_value() != op.getRoomCapacity().has_value())
+    return op.emitOpError("expected room_groups with room_capacity, found one "
+                          "of them");
+  for (std::optional<uint64_t> number :
+       {op.getRoomGroups(), op.getRoomCapacity()})
+    if (number && int64_t(*number) < 1)
+      return op.emitOpError("expected room_groups and room_capacity of at "
+                            "least 1, found ")
+             << int64_t(*number);
+  return success();
+}
+
 LogicalResult GroupedMatmulOp::verify() {
+  if (failed(verifyOwnRooms(*this)))
+    return failure();
   auto rows = tensorTypeOf(getRows()), weights = tensorTypeOf(getWeights());
   auto result = tensorTypeOf(getResult());
   if ((rows.getRank() != 2 && rows.getRank() != 3) || weights.getRank() != 3)
@@ -92,7 +108,8 @@ LogicalResult GroupedMatmulOp::vjp(OpBuilder &builder, ValueRange resultGrads,
   if (wanted[0])
     operandGrads[0] = GroupedMatmulOp::create(
         builder, loc, getRows().getType(), grad, getWeights(), getGroups(),
-        getIds(), ValueRange(), getExperts(), getFilled(), !swapped);
+        getIds(), ValueRange(), getExperts(), getFilled(), !swapped,
+        /*room_groups=*/IntegerAttr(), /*room_capacity=*/IntegerAttr());
   if (wanted[1])
     operandGrads[1] = GroupedMatmulGradOp::create(
         builder, loc, getWeights().getType(), swapped ? grad : getRows(),

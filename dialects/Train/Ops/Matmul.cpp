@@ -10,7 +10,24 @@ static MatmulShape shapeOfMatmul(MatmulOp op) {
   return {op.getLhs(), op.getRhs(), op.getTransposeLhs(), op.getTransposeRhs()};
 }
 
+/// Two types of 8-bit floats, and a weight's name where scales are delayed.
+static LogicalResult verifyFloat8(MatmulOp op) {
+  ArrayAttr said = op.getFloat8Attr();
+  auto isType = [&](unsigned index) {
+    auto type = dyn_cast<TypeAttr>(said[index]);
+    return type && isFloat8(type.getValue());
+  };
+  if (!said || ((said.size() == 2 || said.size() == 3) && isType(0) &&
+                isType(1) && (said.size() == 2 || isa<StringAttr>(said[2]))))
+    return success();
+  return op.emitOpError("expected two types of 8-bit floats, and a weight's "
+                        "name, in float8, found ")
+         << said;
+}
+
 LogicalResult MatmulOp::verify() {
+  if (failed(verifyFloat8(*this)))
+    return failure();
   return verifyMatmul(*this, shapeOfMatmul(*this),
                       cast<RankedTensorType>(getType()));
 }
@@ -54,7 +71,7 @@ public:
   GradientBuilder(OpBuilder &builder, MatmulOp op, Value grad)
       : lhs{op.getLhs(), {}}, rhs{op.getRhs(), {}}, grad{grad, {}},
         builder(builder), loc(op.getLoc()) {
-    auto types = op->getAttrOfType<ArrayAttr>(kFloat8Attr);
+    ArrayAttr types = op.getFloat8Attr();
     if (!types)
       return;
     rest.append(types.begin() + 2, types.end());
@@ -69,14 +86,14 @@ public:
     auto product = MatmulOp::create(builder, loc, type, a.value, b.value,
                                     transposeA, transposeB);
     if (a.rounded)
-      product->setAttr(kFloat8Attr, describe(a, b));
+      product.setFloat8Attr(describe(a, b));
     return product;
   }
 
   Factor lhs, rhs, grad;
 
 private:
-  Attribute describe(const Factor &a, const Factor &b) {
+  ArrayAttr describe(const Factor &a, const Factor &b) {
     SmallVector<Attribute> entries = {TypeAttr::get(a.rounded),
                                       TypeAttr::get(b.rounded)};
     llvm::append_range(entries, rest);
@@ -131,13 +148,12 @@ static LogicalResult foldTransposes(MatmulOp op, PatternRewriter &rewriter) {
   Value lhs = untranspose(op.getLhs()), rhs = untranspose(op.getRhs());
   if (!lhs && !rhs)
     return failure();
-  Attribute rounded = op->getAttr(kFloat8Attr);
+  ArrayAttr rounded = op.getFloat8Attr();
   auto folded = rewriter.replaceOpWithNewOp<MatmulOp>(
       op, op.getType(), lhs ? lhs : op.getLhs(), rhs ? rhs : op.getRhs(),
       op.getTransposeLhs() != static_cast<bool>(lhs),
       op.getTransposeRhs() != static_cast<bool>(rhs));
-  if (rounded)
-    folded->setAttr(kFloat8Attr, rounded);
+  folded.setFloat8Attr(rounded);
   return success();
 }
 

@@ -57,9 +57,9 @@ Value narrow(OpBuilder &builder, Location loc, Value value, Type type) {
   Type from = getElementTypeOrSelf(value), to = getElementTypeOrSelf(type);
   if (from == to)
     return value;
-  Value narrowed = convert(builder, loc, value, to);
-  if (isa<FloatType>(from) && isNarrow(to))
-    narrowed.getDefiningOp()->setAttr(kRoundsResultAttr, builder.getUnitAttr());
+  auto narrowed = ConvertOp::create(
+      builder, loc, withElementType(value.getType(), to), value);
+  narrowed.setRoundsResult(isa<FloatType>(from) && isNarrow(to));
   return narrowed;
 }
 
@@ -382,6 +382,36 @@ void buildLinalgForm(Operation *op, OpBuilder &builder, Location loc,
   for (auto [output, sum] : llvm::zip_equal(outputs, made))
     if (output != sum)
       buildCopy(builder, loc, sum, output);
+}
+
+void giveToWinner(OpBuilder &builder, Operation *op, StringRef wins, Value grad,
+                  ArrayRef<bool> wanted, MutableArrayRef<Value> operandGrads) {
+  Location loc = op->getLoc();
+  Value zero = splat(builder, loc, grad.getType(), 0);
+  Value half = MulOp::create(builder, loc, grad,
+                             splat(builder, loc, grad.getType(), 0.5));
+  Value equal =
+      compare(builder, loc, "eq", op->getOperand(0), op->getOperand(1));
+  for (unsigned side : {0u, 1u}) {
+    if (!wanted[side])
+      continue;
+    Value isWinner = compare(builder, loc, wins, op->getOperand(side),
+                             op->getOperand(1 - side));
+    Value shared = SelectOp::create(builder, loc, equal, half, zero);
+    operandGrads[side] = SelectOp::create(builder, loc, isWinner, grad, shared);
+  }
+}
+
+ShardingRule keptDimsRule(Operation *op) {
+  ShardingRule rule = ShardingRule::whole(op);
+  auto from = cast<RankedTensorType>(op->getOperand(0).getType());
+  auto to = cast<RankedTensorType>(op->getResult(0).getType());
+  for (int64_t dim = 0; dim < to.getRank(); ++dim)
+    if (from.getDimSize(dim) == to.getDimSize(dim))
+      rule.operandDims[0][dim] = rule.resultDims[0][dim] =
+          rule.addFactor(to.getDimSize(dim));
+  rule.linearity[0] = Linearity::Joint;
+  return rule;
 }
 
 } // namespace zc::train

@@ -2,6 +2,7 @@
 #ifndef ZC_DIALECTS_TRAIN_OPS_OPSUPPORT_H
 #define ZC_DIALECTS_TRAIN_OPS_OPSUPPORT_H
 
+#include "dialects/Train/Ops/ShapeOf.h"
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -34,12 +35,9 @@ mlir::RankedTensorType withComputeType(mlir::Type type);
 mlir::Value convert(mlir::OpBuilder &builder, mlir::Location loc,
                     mlir::Value value, mlir::Type element);
 
-/// On a train.convert: it rounds what an op has computed wider than its results
-/// are. A rank rounds its term of a sum so, as it does inside a matmul.
-inline constexpr llvm::StringLiteral kRoundsResultAttr = "train.rounds_result";
-
 /// `value` with the elements that kernels compute with; and back to those of
-/// `type`, marked as that.
+/// `type`, as a `rounds_result`: a rank rounds its term of a sum so, as it does
+/// inside a matmul.
 mlir::Value widen(mlir::OpBuilder &builder, mlir::Location loc,
                   mlir::Value value);
 mlir::Value narrow(mlir::OpBuilder &builder, mlir::Location loc,
@@ -223,8 +221,18 @@ mlir::Value widenScalar(mlir::OpBuilder &builder, mlir::Location loc,
 mlir::Value narrowScalar(mlir::OpBuilder &builder, mlir::Location loc,
                          mlir::Value scalar, mlir::Type type);
 
-/// Shape of a tensor or buffer, and the type that a buffer is computed with.
-llvm::ArrayRef<int64_t> shapeOf(mlir::Value buffer);
+/// The gradients of an op of two operands, of which one wins: where `wins` of
+/// it and the other is true it takes the gradient, and equals take half each.
+void giveToWinner(mlir::OpBuilder &builder, mlir::Operation *op,
+                  llvm::StringRef wins, mlir::Value grad,
+                  llvm::ArrayRef<bool> wanted,
+                  llvm::MutableArrayRef<mlir::Value> operandGrads);
+
+/// The rule of an op of one operand that moves its elements along some dims:
+/// dims of one size stay, the others are whole. It is linear.
+ShardingRule keptDimsRule(mlir::Operation *op);
+
+/// The type that a buffer is computed with.
 mlir::Type elementOf(mlir::Value buffer);
 
 } // namespace zc::train

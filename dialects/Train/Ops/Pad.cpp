@@ -25,17 +25,7 @@ LogicalResult PadOp::verify() {
   return success();
 }
 
-ShardingRule PadOp::getShardingRule() {
-  ShardingRule rule = ShardingRule::whole(getOperation());
-  auto from = cast<RankedTensorType>(getInput().getType());
-  auto to = cast<RankedTensorType>(getType());
-  for (int64_t dim = 0; dim < to.getRank(); ++dim)
-    if (from.getDimSize(dim) == to.getDimSize(dim))
-      rule.operandDims[0][dim] = rule.resultDims[0][dim] =
-          rule.addFactor(to.getDimSize(dim));
-  rule.linearity[0] = Linearity::Joint;
-  return rule;
-}
+ShardingRule PadOp::getShardingRule() { return keptDimsRule(getOperation()); }
 
 double PadOp::getFlops() { return 0; }
 

@@ -1,6 +1,6 @@
 //===- ShapeOf.h - the dims of a value --------------------------*- C++ -*-===//
 //
-// OpSupport.h has it, too, among much that needs many headers.
+// Apart from OpSupport.h, which needs many headers.
 //
 //===----------------------------------------------------------------------===//
 #ifndef ZC_DIALECTS_TRAIN_OPS_SHAPEOF_H

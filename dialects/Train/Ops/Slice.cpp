@@ -21,6 +21,9 @@ LogicalResult SliceOp::verify() {
       return emitOpError("dim ") << dim << " of size " << from.getDimSize(dim)
                                  << " has no elements " << offset << " to "
                                  << last << " by " << stride;
+    if (getInLoops() && stride != 1)
+      return emitOpError("leaves gaps along dim ")
+             << dim << ", and is in_loops";
   }
   return success();
 }
@@ -34,17 +37,7 @@ OpFoldResult SliceOp::fold(FoldAdaptor adaptor) {
   return {};
 }
 
-ShardingRule SliceOp::getShardingRule() {
-  ShardingRule rule = ShardingRule::whole(getOperation());
-  auto from = cast<RankedTensorType>(getInput().getType());
-  auto to = cast<RankedTensorType>(getType());
-  for (int64_t dim = 0; dim < to.getRank(); ++dim)
-    if (from.getDimSize(dim) == to.getDimSize(dim))
-      rule.operandDims[0][dim] = rule.resultDims[0][dim] =
-          rule.addFactor(to.getDimSize(dim));
-  rule.linearity[0] = Linearity::Joint;
-  return rule;
-}
+ShardingRule SliceOp::getShardingRule() { return keptDimsRule(getOperation()); }
 
 double SliceOp::getFlops() { return 0; }
 

@@ -93,6 +93,27 @@ static LogicalResult verifyPipeline(StateOp state) {
   return success();
 }
 
+/// The blocks of its dims, its optimizer settings, the axis it is a place on.
+static LogicalResult verifyFacts(StateOp state) {
+  ArrayAttr blocks = state.getBlocksAttr();
+  if (blocks && int64_t(blocks.size()) != state.getTensorType().getRank())
+    return state.emitOpError("expected blocks of each of ")
+           << state.getTensorType().getRank() << " dims, found " << blocks;
+  if (state.getCoordinate() && state.getKind() != kScalar)
+    return state.emitOpError("is a coordinate, and of kind ")
+           << stringifyStateKind(state.getKind()) << "; expected "
+           << stringifyStateKind(kScalar);
+  for (NamedAttribute each : state.getGroupAttr()
+                                 ? state.getGroupAttr()
+                                 : DictionaryAttr::get(state.getContext()))
+    if ((each.getName() != "lr_scale" && each.getName() != "weight_decay") ||
+        !isa<FloatAttr>(each.getValue()))
+      return state.emitOpError("expected a group of lr_scale and weight_decay, "
+                               "which are numbers, found ")
+             << state.getGroupAttr();
+  return success();
+}
+
 LogicalResult StateOp::verify() {
   auto type = dyn_cast<RankedTensorType>(getType());
   if (!type || !type.hasStaticShape())
@@ -103,7 +124,7 @@ LogicalResult StateOp::verify() {
   if (getValue() && getValue()->getType() != getWholeType())
     return emitOpError("value has type ") << getValue()->getType();
   if (failed(verifyPlace(*this)) || failed(verifyNumbers(*this)) ||
-      failed(verifyPipeline(*this)))
+      failed(verifyPipeline(*this)) || failed(verifyFacts(*this)))
     return failure();
   return getDraw() ? verifyDraw(*this) : success();
 }

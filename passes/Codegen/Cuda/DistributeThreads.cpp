@@ -14,6 +14,7 @@
 #include "passes/Codegen/Cuda/TeamProgram.h"
 #include "passes/Codegen/Cuda/ThreadPlan.h"
 #include "passes/Codegen/Cuda/TiledFunction.h"
+#include "passes/Codegen/EqualKernels.h"
 #include "passes/Codegen/Passes.h"
 
 using namespace mlir;
@@ -97,7 +98,7 @@ struct Part {
     return function->getAttrOfType<IntegerAttr>(name).getInt();
   }
   int64_t teams() {
-    return function->getAttrOfType<DenseI64ArrayAttr>("zc.signature")[0];
+    return function->getAttrOfType<DenseI64ArrayAttr>(kSignatureAttr)[0];
   }
   int64_t allTeams() { return teams() * static_cast<int64_t>(copies.size()); }
   int64_t rowTeams() {
@@ -109,7 +110,7 @@ struct Part {
 
   /// The buffers of a copy in the order of the function's arguments.
   SmallVector<int32_t> arguments(size_t copy) {
-    auto order = function->getAttrOfType<DenseI32ArrayAttr>("zc.buffers");
+    auto order = function->getAttrOfType<DenseI32ArrayAttr>(kBuffersAttr);
     SmallVector<int32_t> buffers;
     for (int32_t buffer : order.asArrayRef())
       buffers.push_back(copies[copy][buffer]);
@@ -169,7 +170,7 @@ private:
   bool isJoined() { return source->hasAttr(cuda::kPartsAttr); }
 
   ArrayRef<int64_t> signature() {
-    return source->getAttrOfType<DenseI64ArrayAttr>("zc.signature")
+    return source->getAttrOfType<DenseI64ArrayAttr>(kSignatureAttr)
         .asArrayRef();
   }
 

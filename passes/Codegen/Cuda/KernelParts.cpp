@@ -1,6 +1,8 @@
 //===- KernelParts.cpp - kernels that were joined -------------------------===//
 #include "passes/Codegen/Cuda/KernelParts.h"
 
+#include "passes/Codegen/EqualKernels.h"
+
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/OperationSupport.h"
 #include "llvm/ADT/EquivalenceClasses.h"
@@ -138,7 +140,7 @@ int64_t declareJoined(KernelOp kernel, ArrayRef<KernelPart> parts,
   SmallVector<Attribute> list;
   for (auto [part, each] : llvm::zip(parts, functions)) {
     func::FuncOp own = each;
-    auto signature = own->getAttrOfType<DenseI64ArrayAttr>("zc.signature");
+    auto signature = own->getAttrOfType<DenseI64ArrayAttr>(kSignatureAttr);
     teams += signature[0] * static_cast<int64_t>(part.copies.size());
     threads = std::max(threads, signature[1]);
     SmallVector<Attribute> copies;
@@ -153,7 +155,7 @@ int64_t declareJoined(KernelOp kernel, ArrayRef<KernelPart> parts,
        {ValueRange(kernel.getInputs()), ValueRange(kernel.getOutputs())})
     for (Value value : values)
       numbers.push_back(getByteSize(cast<ShapedType>(value.getType())));
-  function->setAttr("zc.signature", builder.getDenseI64ArrayAttr(numbers));
+  function->setAttr(kSignatureAttr, builder.getDenseI64ArrayAttr(numbers));
   function->setAttr(kPartsAttr, builder.getArrayAttr(list));
   return teams;
 }

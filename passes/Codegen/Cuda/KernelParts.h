@@ -10,7 +10,7 @@ namespace zc::cuda {
 /// On the function of a kernel of several parts, which has no body: for each
 /// part its `function`, another one of the module, and for each of its `copies`
 /// the kernel's buffers that are the function's, inputs first.
-inline constexpr llvm::StringLiteral kPartsAttr = "zc.parts";
+inline constexpr llvm::StringLiteral kPartsAttr = "sched.parts";
 
 /// A part of a kernel's body that shares no value with the others: what
 /// --zc-join-launches put beside them.

@@ -4,6 +4,7 @@
 #include "passes/Analysis/LoopNests.h"
 #include "passes/Codegen/Cuda/ScatterLoop.h"
 #include "passes/Codegen/Cuda/Warp.h"
+#include "passes/Codegen/EqualKernels.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -153,7 +154,7 @@ static int64_t chooseTeam(func::FuncOp function) {
 
 int64_t setThreads(func::FuncOp function, bool blockPerThread) {
   Builder builder(function.getContext());
-  auto signature = function->getAttrOfType<DenseI64ArrayAttr>("zc.signature");
+  auto signature = function->getAttrOfType<DenseI64ArrayAttr>(kSignatureAttr);
   SmallVector<int64_t> numbers(signature.asArrayRef());
   int64_t grid = numbers.front();
   int64_t threads =
@@ -170,7 +171,7 @@ int64_t setThreads(func::FuncOp function, bool blockPerThread) {
   }
   numbers.front() = grid;
   numbers.insert(numbers.begin() + 1, threads);
-  function->setAttr("zc.signature", builder.getDenseI64ArrayAttr(numbers));
+  function->setAttr(kSignatureAttr, builder.getDenseI64ArrayAttr(numbers));
   return grid;
 }
 

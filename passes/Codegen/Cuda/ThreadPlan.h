@@ -9,13 +9,13 @@ namespace zc::cuda {
 
 /// On a kernel's function: threads of a team (a thread block), and whether each
 /// of them has a block of the split to itself.
-inline constexpr llvm::StringLiteral kThreadsAttr = "zc.threads";
+inline constexpr llvm::StringLiteral kThreadsAttr = "sched.threads";
 inline constexpr llvm::StringLiteral kBlockPerThreadAttr =
-    "zc.block_per_thread";
+    "sched.block_per_thread";
 
 /// On the function of a team that updates a table row by row and does no more:
 /// how many teams have a block of the split, each some rows.
-inline constexpr llvm::StringLiteral kRowTeamsAttr = "zc.row_teams";
+inline constexpr llvm::StringLiteral kRowTeamsAttr = "sched.row_teams";
 
 /// Blocks as small as they go: 16 bytes of a row, which one instruction loads.
 KernelSplit chooseThreadSplit(mlir::Block &body);
@@ -31,7 +31,7 @@ KernelSplit chooseTeamSplit(mlir::Block &body);
 bool isWorkOfOneThread(mlir::func::FuncOp function);
 
 /// Sets these attributes; returns the number of teams and writes it, with the
-/// threads behind it, to the head of `zc.signature`.
+/// threads behind it, to the head of `sched.signature`.
 int64_t setThreads(mlir::func::FuncOp function, bool blockPerThread);
 
 } // namespace zc::cuda

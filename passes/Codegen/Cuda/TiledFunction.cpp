@@ -5,6 +5,7 @@
 #include "passes/Codegen/Cuda/ExpertTiles.h"
 #include "passes/Codegen/Cuda/PoolThreads.h"
 #include "passes/Codegen/Cuda/ThreadPlan.h"
+#include "passes/Codegen/EqualKernels.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -60,9 +61,9 @@ func::FuncOp buildTiledFunction(sched::KernelOp kernel, ModuleOp module) {
   auto function =
       func::FuncOp::create(builder, kernel.getLoc(), kernel.getFunctionName(),
                            builder.getFunctionType(types, {}));
-  function->setAttr("zc.buffers", builder.getDenseI32ArrayAttr(llvm::to_vector(
+  function->setAttr(kBuffersAttr, builder.getDenseI32ArrayAttr(llvm::to_vector(
                                       llvm::seq<int32_t>(0, buffers))));
-  function->setAttr("zc.signature", makeSignature(builder, kernel, *op));
+  function->setAttr(kSignatureAttr, makeSignature(builder, kernel, *op));
   function->setAttr(kThreadsAttr, builder.getI64IntegerAttr(op->threads()));
   function->setAttr(kOwnThreadsAttr, builder.getUnitAttr());
   Block *entry = function.addEntryBlock();

@@ -16,7 +16,7 @@ namespace zc::cuda {
 
 /// On a kernel's function: it says itself which thread does what, and when they
 /// wait for one another. A team runs it for one block, `begin`.
-inline constexpr llvm::StringLiteral kOwnThreadsAttr = "zc.own_threads";
+inline constexpr llvm::StringLiteral kOwnThreadsAttr = "sched.own_threads";
 
 /// The op that `body` consists of, if it is computed by such a function:
 /// train.expert_order, grouped_matmul or its gradient with an order, a max

@@ -32,7 +32,6 @@ FusedOp createLike(OpBuilder &builder, FusedOp product, Location loc,
   auto region = FusedOp::create(builder, loc, types, inputs);
   region.getProperties() = product.getProperties();
   region.setSharedBuffers({}); // the results are others
-  region->setDiscardableAttrs(product->getDiscardableAttrDictionary());
   region.join(kEpilogueKey, epilogue);
   return region;
 }

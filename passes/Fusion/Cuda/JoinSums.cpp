@@ -93,15 +93,15 @@ private:
   /// The sums are a gradient where they were one.
   void markGradients(FusedOp joined) {
     FusedOp source = sums.rounding ? sums.rounding : sums.region;
-    for (StringRef name : {kGradientsAttr, kKeptGradientsAttr}) {
-      if (!source->hasAttr(name))
-        continue;
-      SmallVector<int64_t> results;
-      if (auto own = joined->getAttrOfType<DenseI64ArrayAttr>(name))
-        llvm::append_range(results, own.asArrayRef());
+    auto withSums = [&](ArrayRef<int64_t> own) {
+      SmallVector<int64_t> results(own);
       results.push_back(product.getNumResults());
-      joined->setAttr(name, builder.getDenseI64ArrayAttr(results));
-    }
+      return results;
+    };
+    if (!source.getGradients().empty())
+      joined.setGradients(withSums(joined.getGradients()));
+    if (!source.getKeptGradients().empty())
+      joined.setKeptGradients(withSums(joined.getKeptGradients()));
   }
 
   void fill(FusedOp joined) {

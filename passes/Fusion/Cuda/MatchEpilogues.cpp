@@ -182,7 +182,6 @@ private:
     rest.getProperties() = nest.getProperties();
     rest.setOffloaded(offloaded);
     rest.setSharedBuffers({}); // the operands are others
-    rest->setDiscardableAttrs(nest->getDiscardableAttrDictionary());
     Block &block = addBlock(rest);
     OpBuilder inner = OpBuilder::atBlockEnd(&block);
     IRMapping mapping;
@@ -218,8 +217,8 @@ BlockArgument onlyReader(FusedOp product) {
   while (value.hasOneUse()) {
     OpOperand &use = *value.getUses().begin();
     if (auto nest = dyn_cast<FusedOp>(use.getOwner())) {
-      bool fits = !nest.getLibrary() && !nest->hasAttr(kGradientsAttr) &&
-                  !nest->hasAttr(kKeptGradientsAttr) &&
+      bool fits = !nest.getLibrary() && nest.getGradients().empty() &&
+                  nest.getKeptGradients().empty() &&
                   shapeOf(value).back() == row;
       return fits ? nest.getBody().front().getArgument(use.getOperandNumber())
                   : BlockArgument();
@@ -263,8 +262,8 @@ private:
 
   void joinTails(Block &block) {
     for (FusedOp region : llvm::make_early_inc_range(block.getOps<FusedOp>())) {
-      if (!plainProduct(region) || region->hasAttr(kGradientsAttr) ||
-          region->hasAttr(kKeptGradientsAttr))
+      if (!plainProduct(region) || !region.getGradients().empty() ||
+          !region.getKeptGradients().empty())
         continue;
       BlockArgument reader = onlyReader(region);
       if (!reader)

@@ -64,7 +64,7 @@ FusedOp buildSum(OpBuilder &builder, FusedOp region, Value parts) {
       ReduceOp::create(inner, region.getLoc(), region.getResult(0).getType(),
                        "sum", block->getArgument(0), ArrayRef<int64_t>{0});
   YieldOp::create(inner, region.getLoc(), added);
-  sum->setDiscardableAttrs(region->getDiscardableAttrDictionary());
+  sum.takeFactsOf(region);
   return sum;
 }
 

@@ -147,8 +147,13 @@ void join(const SlopedGradient &found, StringRef library, Value inverse) {
                     widen(builder, loc, norm.getBias()), op.getMean(), inverse,
                     select.getOnTrue()},
                    /*addend=*/false);
-  for (NamedAttribute mark : op->getDiscardableAttrs())
-    region->setAttr(mark.getName(), mark.getValue());
+  region.takeMarksOf(op);
+  auto gradients = [&](StringRef name) {
+    auto listed = op->getAttrOfType<DenseI64ArrayAttr>(name);
+    return listed ? listed.asArrayRef() : ArrayRef<int64_t>();
+  };
+  region.setGradients(gradients(kGradientsAttr));
+  region.setKeptGradients(gradients(kKeptGradientsAttr));
   Block &block = region.getBody().front();
   OpBuilder inner = OpBuilder::atBlockEnd(&block);
   ChannelBuilder b = channelsOf(inner, loc, op.getInput());

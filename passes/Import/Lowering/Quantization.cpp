@@ -135,9 +135,6 @@ static Value clampTo(TensorBuilder &build, Value x, Bounds range) {
                       build.select(above, build.splatLike(x, range.high), x));
 }
 
-// Marks what DequantizeLinear takes in place of the bits behind it.
-static constexpr llvm::StringLiteral kRounded = "zc.rounded";
-
 // To a float of eight or four bits. The gradient passes inside of its range.
 static LogicalResult setFloat8(NodeContext &context, Value x, Float8 type) {
   TensorBuilder &build = context.build;
@@ -148,9 +145,9 @@ static LogicalResult setFloat8(NodeContext &context, Value x, Float8 type) {
   Value inside = clampTo(build, x, {-type.largest(), type.largest()});
   Value nearest = type.round(build, saturates ? inside : x, saturates);
   Value rest = build.sub(nearest, inside);
-  Value rounded = train::AddOp::create(build.builder, build.loc, inside,
-                                       stopGradient(build, rest));
-  rounded.getDefiningOp()->setAttr(kRounded, build.builder.getUnitAttr());
+  auto rounded = train::AddOp::create(build.builder, build.loc, inside,
+                                      stopGradient(build, rest));
+  rounded.setRounded(true);
   // A zero point is added, and with it the sign of a zero is lost.
   Value zero = build.splatLike(x, 0);
   Value signs = build.select(build.compare("eq", x, 0.0), zero, x);
@@ -232,8 +229,8 @@ static Value findRounded(Value bits) {
     Operation *op = left[next].getDefiningOp();
     if (!op || !seen.insert(op).second)
       continue;
-    if (op->hasAttr(kRounded))
-      return op->getResult(0);
+    if (auto sum = dyn_cast<train::AddOp>(op); sum && sum.getRounded())
+      return sum;
     llvm::append_range(left, op->getOperands());
   }
   return {};

@@ -113,3 +113,11 @@ func.func @flat_terms(%x: tensor<2x3xf32>) {
   %0 = dist.terms %x {axes = ["dp"]} : (tensor<2x3xf32>) -> tensor<4x6xf32>
   return
 }
+
+// -----
+
+func.func @served(%x: tensor<4xf32>) {
+  // expected-error @+1 {{has served = @w, and is not of_server}}
+  %0 = dist.broadcast %x {axes = ["dp"], root = 0 : i64, served = @w, traffic = "parameters"} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}

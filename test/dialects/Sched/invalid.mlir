@@ -159,6 +159,13 @@ sched.program @alloc_memory_class {
 
 // -----
 
+sched.program @alloc_c1_offload {
+  // expected-error @+1 {{'sched.alloc' op is to be offloaded, and lies in the second memory space already}}
+  %0 = sched.alloc "offloaded" {offload} : memref<4xf32>
+}
+
+// -----
+
 sched.program @alloc_type {
   // expected-error @+1 {{result #0 must be contiguous memref of static shape}}
   %0 = sched.alloc "activations" : memref<?xf32>
@@ -212,6 +219,14 @@ sched.program @output_kind {
   %0 = sched.input "x" : memref<4xf32>
   // expected-error @+1 {{attribute 'kind' failed to satisfy constraint: a kind of output, which is output, metric}}
   sched.output "loss" "y" %0 : memref<4xf32>
+}
+
+// -----
+
+sched.program @output_c2_token_order {
+  %0 = sched.input "x" : memref<4xf32>
+  // expected-error @+1 {{'sched.output' op expected tokens in order "zigzag", found "backwards"}}
+  sched.output "output" "y" %0 {token_order = "backwards"} : memref<4xf32>
 }
 
 // -----

@@ -5,7 +5,7 @@
 train.state @w "parameter" : tensor<4xf32>
 // CHECK: train.state @accumulated.w "accumulator" : tensor<4xf32>
 // CHECK-LABEL: func.func @micro
-// CHECK: %[[WIDE:.*]] = train.convert %{{.*}} {train.stays_term} : (tensor<4xf16>) -> tensor<4xf32>
+// CHECK: %[[WIDE:.*]] = train.convert %{{.*}} {stays_term} : (tensor<4xf16>) -> tensor<4xf32>
 // CHECK: train.add %{{.*}}, %[[WIDE]]
 func.func @step(%l: tensor<f32> {train.input = "l"}, %g: tensor<4xf16> {train.input = "g"})
     -> (tensor<f32> {train.metric = "loss"}, tensor<4xf16> {train.gradient = @w}) {

@@ -6,7 +6,7 @@ train.state @stored "parameter" : tensor<2xf32> {source = {file = "w", offset = 
 train.state @known "constant" : tensor<2xf32> {value = dense<1.0> : tensor<2xf32>}
 train.state @moment "optimizer" : tensor<2xf32> {parameter = "stored", slot = "exp_avg"}
 train.state @seed "scalar" : tensor<i64>
-train.state @coordinate.pp "scalar" : tensor<i64> {dist.coordinate = "pp"}
+train.state @coordinate.pp "scalar" : tensor<i64> {coordinate = "pp"}
 // CHECK-LABEL: func.func @init()
 // CHECK-SAME: -> (tensor<2xf32> {train.state = @moment})
 // CHECK: %[[ZERO:.*]] = train.constant dense<0.000000e+00> : tensor<2xf32>

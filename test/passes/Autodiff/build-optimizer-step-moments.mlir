@@ -15,7 +15,7 @@ train.state @w "parameter" : tensor<4xf32>
 // CHECK: train.abs %[[FLIPPED]]
 // CHECK: %[[WIDE:.*]] = train.convert %{{.*}} : (tensor<4xbf16>) -> tensor<4xf32>
 // CHECK: train.sub %{{.*}}, %[[WIDE]] : (tensor<4xf32>, tensor<4xf32>)
-// CHECK: train.convert %{{.*}} {train.rounds_result} : (tensor<4xf32>) -> tensor<4xbf16>
+// CHECK: train.convert %{{.*}} {rounds_result} : (tensor<4xf32>) -> tensor<4xbf16>
 func.func @step(%w: tensor<4xf32> {train.state = @w})
     -> (tensor<f32> {train.metric = "loss"}, tensor<4xf32> {train.gradient = @w}) {
   %0 = train.reduce "sum" %w {dims = array<i64: 0>} : (tensor<4xf32>) -> tensor<f32>

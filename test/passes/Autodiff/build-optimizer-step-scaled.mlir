@@ -21,7 +21,7 @@ train.state @loss_scale.good_steps "scalar" : tensor<i64>
 // CHECK: %[[NEW:.*]] = train.sub
 // CHECK: %[[EACH:.*]] = train.broadcast %[[FINITE]]
 // CHECK: %[[CHOSEN:.*]] = train.select %[[EACH]], %[[NEW]], %{{.*}}
-// CHECK: train.convert %[[CHOSEN]] {train.rounds_result} : (tensor<4xf32>) -> tensor<4xf16>
+// CHECK: train.convert %[[CHOSEN]] {rounds_result} : (tensor<4xf32>) -> tensor<4xf16>
 func.func @step(%w: tensor<4xf16> {train.state = @w.fp16}, %scale: tensor<f32> {train.state = @loss_scale})
     -> (tensor<f32> {train.metric = "loss"}, tensor<4xf16> {train.gradient = @w}) {
   %0 = train.reduce "sum" %w {dims = array<i64: 0>} : (tensor<4xf16>) -> tensor<f32>

@@ -13,7 +13,7 @@
 // CHECK: llvm.func internal @k.blocks
 // CHECK-SAME: no_inline
 llvm.func @k(%x: !llvm.ptr {llvm.noalias}, %y: !llvm.ptr {llvm.noalias}, %begin: i64, %end: i64)
-    attributes {zc.buffers = array<i32: 0, 2>, zc.signature = array<i64: 4, 24, 8, 96>} {
+    attributes {sched.buffers = array<i32: 0, 2>, sched.signature = array<i64: 4, 24, 8, 96>} {
   llvm.return
 }
 
@@ -31,8 +31,8 @@ llvm.func @k(%x: !llvm.ptr {llvm.noalias}, %y: !llvm.ptr {llvm.noalias}, %begin:
 // CHECK: %[[LATER:.*]] = llvm.getelementptr %[[P]][%[[BYTES]]]
 // CHECK: llvm.call @shared.blocks(%[[LATER]],
 llvm.func @shared(%x: !llvm.ptr {llvm.noalias}, %y: !llvm.ptr {llvm.noalias}, %begin: i64, %end: i64)
-    attributes {zc.buffers = array<i32: 0, 1>, zc.signature = array<i64: 1, 8, 8>,
-                zc.aliases = [{name = "later", zc.buffers = array<i32: 0, 1>, zc.shifts = array<i64: 4, 0>, zc.signature = array<i64: 1, 16, 8>}]} {
+    attributes {sched.buffers = array<i32: 0, 1>, sched.signature = array<i64: 1, 8, 8>,
+                sched.aliases = [{name = "later", sched.buffers = array<i32: 0, 1>, sched.shifts = array<i64: 4, 0>, sched.signature = array<i64: 1, 16, 8>}]} {
   llvm.return
 }
 
@@ -46,8 +46,8 @@ llvm.func @shared(%x: !llvm.ptr {llvm.noalias}, %y: !llvm.ptr {llvm.noalias}, %b
 // CHECK: @swapped.signature
 // CHECK: llvm.func @swapped(
 llvm.func @one(%x: !llvm.ptr {llvm.noalias}, %y: !llvm.ptr {llvm.noalias}, %begin: i64, %end: i64)
-    attributes {zc.buffers = array<i32: 0, 1>, zc.signature = array<i64: 1, 8, 8>,
-                zc.aliases = [{name = "two", zc.buffers = array<i32: 0, 1>, zc.signature = array<i64: 2, 16, 16>},
-                              {name = "swapped", zc.buffers = array<i32: 1, 0>, zc.signature = array<i64: 1, 8, 8>}]} {
+    attributes {sched.buffers = array<i32: 0, 1>, sched.signature = array<i64: 1, 8, 8>,
+                sched.aliases = [{name = "two", sched.buffers = array<i32: 0, 1>, sched.signature = array<i64: 2, 16, 16>},
+                              {name = "swapped", sched.buffers = array<i32: 1, 0>, sched.signature = array<i64: 1, 8, 8>}]} {
   llvm.return
 }

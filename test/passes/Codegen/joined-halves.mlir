@@ -11,10 +11,10 @@
 // CHECK: arith.select
 sched.kernel @turned {
 ^bb0(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>):
-  %low = train.slice %x {offsets = array<i64: 0, 0>, strides = array<i64: 1, 1>, train.in_loops} : (tensor<64x64xf32>) -> tensor<64x32xf32>
-  %high = train.slice %x {offsets = array<i64: 0, 32>, strides = array<i64: 1, 1>, train.in_loops} : (tensor<64x64xf32>) -> tensor<64x32xf32>
+  %low = train.slice %x {offsets = array<i64: 0, 0>, strides = array<i64: 1, 1>, in_loops} : (tensor<64x64xf32>) -> tensor<64x32xf32>
+  %high = train.slice %x {offsets = array<i64: 0, 32>, strides = array<i64: 1, 1>, in_loops} : (tensor<64x64xf32>) -> tensor<64x32xf32>
   %neg = train.neg %high : (tensor<64x32xf32>) -> tensor<64x32xf32>
-  %turned = train.concat %neg, %low {dim = 1 : i64, train.in_loops} : (tensor<64x32xf32>, tensor<64x32xf32>) -> tensor<64x64xf32>
+  %turned = train.concat %neg, %low {dim = 1 : i64, in_loops} : (tensor<64x32xf32>, tensor<64x32xf32>) -> tensor<64x64xf32>
   %y = train.mul %turned, %w : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
   train.yield %y : tensor<64x64xf32>
 }

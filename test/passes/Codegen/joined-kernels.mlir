@@ -5,12 +5,12 @@
 // Tests that parts which share no value have a function each, equal ones once,
 // and that the kernel says whose buffers are whose.
 // PARTS-LABEL: sched.kernel @joined attributes {grid = 4 : i64
-// PARTS: func.func @joined_0(%{{.*}}: memref<768xf32> {{.*}}zc.block_per_thread = 192
-// PARTS: func.func @joined_1(%{{.*}}: memref<1024x64xf32> {{.*}}zc.threads = 512
+// PARTS: func.func @joined_0(%{{.*}}: memref<768xf32> {{.*}}sched.block_per_thread = 192
+// PARTS: func.func @joined_1(%{{.*}}: memref<1024x64xf32> {{.*}}sched.threads = 512
 // PARTS: func.func private @joined() attributes {
-// PARTS-SAME: zc.parts = [{copies = [array<i32: 0, 1, 5>, array<i32: 3, 4, 7>], function = @joined_0},
+// PARTS-SAME: sched.parts = [{copies = [array<i32: 0, 1, 5>, array<i32: 3, 4, 7>], function = @joined_0},
 // PARTS-SAME: {copies = [array<i32: 2, 6>], function = @joined_1}]
-// PARTS-SAME: zc.signature = array<i64: 4, 512, 3072, 3072, 262144, 3072, 3072, 3072, 256, 3072>
+// PARTS-SAME: sched.signature = array<i64: 4, 512, 3072, 3072, 262144, 3072, 3072, 3072, 256, 3072>
 
 // Tests that each part has teams to itself, and of their threads those that it
 // is made for; that equal parts differ in their buffers; that shared memory is a

@@ -4,7 +4,7 @@
 // that an output which shares its input's buffer is no argument.
 // CHECK-LABEL: sched.kernel @chain attributes {grid = 64 : i64
 // CHECK: func.func @chain([[X:%[a-z0-9]+]]: memref<1024x768xf32> {llvm.noalias}, %[[B:.*]]: memref<768xf32> {llvm.noalias},
-// CHECK-SAME: index, %{{.*}}: index) attributes {zc.buffers = array<i32: 0, 1>, zc.signature = array<i64: 64, 3145728, 3072, 3145728>}
+// CHECK-SAME: index, %{{.*}}: index) attributes {sched.buffers = array<i32: 0, 1>, sched.signature = array<i64: 64, 3145728, 3072, 3145728>}
 // CHECK: scf.for
 // CHECK: %[[ROWS:.*]] = memref.subview [[X]][%{{.*}}, 0] [16, 768] [1, 1]
 // CHECK: linalg.generic
@@ -89,7 +89,7 @@ sched.kernel @sum_of_copies {
 
 // Tests that of a square value and its transpose, which are computed in one loop
 // nest, only a dim that stays in place is cut.
-// CHECK: func.func @square({{.*}}zc.signature = array<i64: 2, 131072, 131072, 131072>}
+// CHECK: func.func @square({{.*}}sched.signature = array<i64: 2, 131072, 131072, 131072>}
 // CHECK: linalg.generic
 // CHECK-SAME: outs(%{{.*}}, %{{.*}} : memref<4x64x64xf32, {{.*}}>, memref<4x64x64xf32
 sched.kernel @square {
@@ -112,7 +112,7 @@ sched.kernel @rows {
 // Tests that dims which nothing tells apart are one row, whose code is the same
 // for any length: also where no good block divides it (@prime_rows).
 // CHECK: func.func @filter(%[[X:.*]]: memref<1xf32> {llvm.noalias}, %{{.*}}: memref<f32> {llvm.noalias}, %{{.*}}: memref<1xf32>
-// CHECK-SAME: attributes {zc.aliases = [{name = "short_filter", zc.buffers = array<i32: 0, 1, 2>, zc.signature = array<i64: 6, 24, 4, 24>}], {{.*}}zc.signature = array<i64: 2359296, 9437184, 4, 9437184>}
+// CHECK-SAME: attributes {sched.aliases = [{name = "short_filter", sched.buffers = array<i32: 0, 1, 2>, sched.signature = array<i64: 6, 24, 4, 24>}], {{.*}}sched.signature = array<i64: 2359296, 9437184, 4, 9437184>}
 // CHECK: scf.for %[[I:.*]] =
 // CHECK: memref.subview %[[X]][%{{.*}}] [1] [1]
 // CHECK-NOT: @short_filter
@@ -137,7 +137,7 @@ sched.kernel @short_filter {
 // Tests that columns of an input are read by one code wherever they begin; that
 // what is read elsewhere too stays where it is.
 // CHECK: func.func @first_columns(%[[X:.*]]: memref<8x6xf32>
-// CHECK-SAME: zc.aliases = [{name = "other_columns", zc.buffers = array<i32: 0, 1>, zc.shifts = array<i64: 16, 0>, zc.signature = array<i64: 1, 192, 64>}]
+// CHECK-SAME: sched.aliases = [{name = "other_columns", sched.buffers = array<i32: 0, 1>, sched.shifts = array<i64: 16, 0>, sched.signature = array<i64: 1, 192, 64>}]
 // CHECK: memref.subview %[[X]][0, 0] [8, 2] [1, 1]
 // CHECK-NOT: @other_columns
 // CHECK: func.func @two_columns

@@ -4,8 +4,8 @@
 // nine elements of their windows, and that what lies before the image is no
 // number below its size.
 // CHECK-LABEL: func.func @pool(
-// CHECK-SAME: zc.own_threads
-// CHECK-SAME: zc.signature = array<i64: 2, 256,
+// CHECK-SAME: sched.own_threads
+// CHECK-SAME: sched.signature = array<i64: 2, 256,
 // CHECK: %[[MINE:.*]] = arith.cmpi ult, %{{.*}}, %c288
 // CHECK: scf.if %[[MINE]]
 // CHECK: scf.for %[[ELEMENT:.*]] = %c0{{.*}} to %c9
@@ -28,7 +28,7 @@ sched.kernel @pool {
 // Tests that the gradient is gathered: a thread adds up what the four places
 // give whose windows may have its element. Channels first, it has one element.
 // CHECK-LABEL: func.func @gradient(
-// CHECK-SAME: zc.signature = array<i64: 36, 256,
+// CHECK-SAME: sched.signature = array<i64: 36, 256,
 // CHECK: scf.for %[[PLACE:.*]] = %c0{{.*}} to %c4{{.*}} iter_args(%[[SUM:.*]] =
 // CHECK: %[[KEPT:.*]] = memref.load %arg0
 // CHECK: %[[GRAD:.*]] = memref.load %arg1

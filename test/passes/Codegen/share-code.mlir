@@ -7,12 +7,12 @@
 // that all of them have (0, 1) stays in the code.
 // CHECK-LABEL: module @zc.kernels
 // CHECK: llvm.func @a(%[[X:.*]]: !llvm.ptr {llvm.noalias}, %{{.*}}: !llvm.ptr {llvm.noalias}, %{{.*}}: i64, %{{.*}}: i64, %[[COLUMNS:.*]]: i64, %[[STRIDE:.*]]: i64)
-// CHECK-SAME: zc.aliases = [
-// CHECK-SAME: name = "b", zc.buffers = array<i32: 0, 1>, zc.numbers = array<i64: 96, 192>, zc.signature
-// CHECK-SAME: name = "twin", zc.buffers = array<i32: 1, 0>, zc.numbers = array<i64: 48, 96>, zc.signature
-// CHECK-SAME: name = "c", zc.buffers = array<i32: 0, 1>, zc.numbers = array<i64: 48, 96>, zc.signature
-// CHECK-SAME: name = "d", zc.buffers = array<i32: 0, 1>, zc.numbers = array<i64: 80, 160>, zc.signature
-// CHECK-SAME: zc.numbers = array<i64: 64, 128>
+// CHECK-SAME: sched.aliases = [
+// CHECK-SAME: name = "b", sched.buffers = array<i32: 0, 1>, sched.numbers = array<i64: 96, 192>, sched.signature
+// CHECK-SAME: name = "twin", sched.buffers = array<i32: 1, 0>, sched.numbers = array<i64: 48, 96>, sched.signature
+// CHECK-SAME: name = "c", sched.buffers = array<i32: 0, 1>, sched.numbers = array<i64: 48, 96>, sched.signature
+// CHECK-SAME: name = "d", sched.buffers = array<i32: 0, 1>, sched.numbers = array<i64: 80, 160>, sched.signature
+// CHECK-SAME: sched.numbers = array<i64: 64, 128>
 // CHECK: llvm.icmp "slt" %{{.*}}, %[[COLUMNS]]
 // CHECK: llvm.mul %{{.*}}, %[[STRIDE]]
 // CHECK-NOT: llvm.func @b
@@ -31,7 +31,7 @@
 // ENTRY-SAME: passthrough = ["noduplicate"]
 module @zc.kernels {
 llvm.func @a(%x: !llvm.ptr {llvm.noalias}, %y: !llvm.ptr {llvm.noalias}, %begin: i64, %end: i64)
-    attributes {zc.buffers = array<i32: 0, 1>, zc.signature = array<i64: 4, 2048, 2048>} {
+    attributes {sched.buffers = array<i32: 0, 1>, sched.signature = array<i64: 4, 2048, 2048>} {
   %0 = llvm.mlir.constant(0 : index) : i64
   %1 = llvm.mlir.constant(1 : index) : i64
   %c = llvm.mlir.constant(64 : index) : i64
@@ -59,7 +59,7 @@ llvm.func @a(%x: !llvm.ptr {llvm.noalias}, %y: !llvm.ptr {llvm.noalias}, %begin:
   llvm.return
 }
 llvm.func @b(%x: !llvm.ptr {llvm.noalias}, %y: !llvm.ptr {llvm.noalias}, %begin: i64, %end: i64)
-    attributes {zc.buffers = array<i32: 0, 1>, zc.signature = array<i64: 4, 3072, 3072>} {
+    attributes {sched.buffers = array<i32: 0, 1>, sched.signature = array<i64: 4, 3072, 3072>} {
   %0 = llvm.mlir.constant(0 : index) : i64
   %1 = llvm.mlir.constant(1 : index) : i64
   %c = llvm.mlir.constant(96 : index) : i64
@@ -89,7 +89,7 @@ llvm.func @b(%x: !llvm.ptr {llvm.noalias}, %y: !llvm.ptr {llvm.noalias}, %begin:
 }
 module @zc.kernels.1 {
 llvm.func @c(%x: !llvm.ptr {llvm.noalias}, %y: !llvm.ptr {llvm.noalias}, %begin: i64, %end: i64)
-    attributes {zc.buffers = array<i32: 0, 1>, zc.signature = array<i64: 8, 3072, 3072>, zc.aliases = [{name = "twin", zc.buffers = array<i32: 1, 0>, zc.signature = array<i64: 8, 3072, 3072>}]} {
+    attributes {sched.buffers = array<i32: 0, 1>, sched.signature = array<i64: 8, 3072, 3072>, sched.aliases = [{name = "twin", sched.buffers = array<i32: 1, 0>, sched.signature = array<i64: 8, 3072, 3072>}]} {
   %0 = llvm.mlir.constant(0 : index) : i64
   %1 = llvm.mlir.constant(1 : index) : i64
   %c = llvm.mlir.constant(48 : index) : i64
@@ -117,7 +117,7 @@ llvm.func @c(%x: !llvm.ptr {llvm.noalias}, %y: !llvm.ptr {llvm.noalias}, %begin:
   llvm.return
 }
 llvm.func @d(%x: !llvm.ptr {llvm.noalias}, %y: !llvm.ptr {llvm.noalias}, %begin: i64, %end: i64)
-    attributes {zc.buffers = array<i32: 0, 1>, zc.signature = array<i64: 8, 5120, 5120>} {
+    attributes {sched.buffers = array<i32: 0, 1>, sched.signature = array<i64: 8, 5120, 5120>} {
   %0 = llvm.mlir.constant(0 : index) : i64
   %1 = llvm.mlir.constant(1 : index) : i64
   %c = llvm.mlir.constant(80 : index) : i64
@@ -151,7 +151,7 @@ llvm.func @d(%x: !llvm.ptr {llvm.noalias}, %y: !llvm.ptr {llvm.noalias}, %begin:
 // CHECK-COUNT-4: llvm.func @sum{{.}}({{.*}}%{{[^,]*}}: i64, %{{[^,]*}}: i64) attributes
 module @zc.kernels.sums {
 llvm.func @sum1(%x: !llvm.ptr {llvm.noalias}, %y: !llvm.ptr {llvm.noalias}, %begin: i64, %end: i64)
-    attributes {zc.buffers = array<i32: 0, 1>, zc.signature = array<i64: 1, 256, 256>} {
+    attributes {sched.buffers = array<i32: 0, 1>, sched.signature = array<i64: 1, 256, 256>} {
   %0 = llvm.mlir.constant(0 : index) : i64
   %1 = llvm.mlir.constant(1 : index) : i64
   %c = llvm.mlir.constant(32 : index) : i64
@@ -171,7 +171,7 @@ llvm.func @sum1(%x: !llvm.ptr {llvm.noalias}, %y: !llvm.ptr {llvm.noalias}, %beg
   llvm.return
 }
 llvm.func @sum2(%x: !llvm.ptr {llvm.noalias}, %y: !llvm.ptr {llvm.noalias}, %begin: i64, %end: i64)
-    attributes {zc.buffers = array<i32: 0, 1>, zc.signature = array<i64: 1, 512, 512>} {
+    attributes {sched.buffers = array<i32: 0, 1>, sched.signature = array<i64: 1, 512, 512>} {
   %0 = llvm.mlir.constant(0 : index) : i64
   %1 = llvm.mlir.constant(1 : index) : i64
   %c = llvm.mlir.constant(64 : index) : i64
@@ -191,7 +191,7 @@ llvm.func @sum2(%x: !llvm.ptr {llvm.noalias}, %y: !llvm.ptr {llvm.noalias}, %beg
   llvm.return
 }
 llvm.func @sum3(%x: !llvm.ptr {llvm.noalias}, %y: !llvm.ptr {llvm.noalias}, %begin: i64, %end: i64)
-    attributes {zc.buffers = array<i32: 0, 1>, zc.signature = array<i64: 1, 768, 768>} {
+    attributes {sched.buffers = array<i32: 0, 1>, sched.signature = array<i64: 1, 768, 768>} {
   %0 = llvm.mlir.constant(0 : index) : i64
   %1 = llvm.mlir.constant(1 : index) : i64
   %c = llvm.mlir.constant(96 : index) : i64
@@ -211,7 +211,7 @@ llvm.func @sum3(%x: !llvm.ptr {llvm.noalias}, %y: !llvm.ptr {llvm.noalias}, %beg
   llvm.return
 }
 llvm.func @sum4(%x: !llvm.ptr {llvm.noalias}, %y: !llvm.ptr {llvm.noalias}, %begin: i64, %end: i64)
-    attributes {zc.buffers = array<i32: 0, 1>, zc.signature = array<i64: 1, 1024, 1024>} {
+    attributes {sched.buffers = array<i32: 0, 1>, sched.signature = array<i64: 1, 1024, 1024>} {
   %0 = llvm.mlir.constant(0 : index) : i64
   %1 = llvm.mlir.constant(1 : index) : i64
   %c = llvm.mlir.constant(128 : index) : i64
@@ -234,10 +234,10 @@ llvm.func @sum4(%x: !llvm.ptr {llvm.noalias}, %y: !llvm.ptr {llvm.noalias}, %beg
 
 // Tests that strides within an innermost loop stay.
 // CHECK-LABEL: module @zc.kernels.strides
-// CHECK-NOT: zc.numbers
+// CHECK-NOT: sched.numbers
 module @zc.kernels.strides {
 llvm.func @stride2(%x: !llvm.ptr {llvm.noalias}, %y: !llvm.ptr {llvm.noalias}, %begin: i64, %end: i64)
-    attributes {zc.buffers = array<i32: 0, 1>, zc.signature = array<i64: 1, 16, 16>} {
+    attributes {sched.buffers = array<i32: 0, 1>, sched.signature = array<i64: 1, 16, 16>} {
   %0 = llvm.mlir.constant(0 : index) : i64
   %1 = llvm.mlir.constant(1 : index) : i64
   %n = llvm.mlir.constant(8 : index) : i64
@@ -258,7 +258,7 @@ llvm.func @stride2(%x: !llvm.ptr {llvm.noalias}, %y: !llvm.ptr {llvm.noalias}, %
   llvm.return
 }
 llvm.func @stride3(%x: !llvm.ptr {llvm.noalias}, %y: !llvm.ptr {llvm.noalias}, %begin: i64, %end: i64)
-    attributes {zc.buffers = array<i32: 0, 1>, zc.signature = array<i64: 1, 24, 24>} {
+    attributes {sched.buffers = array<i32: 0, 1>, sched.signature = array<i64: 1, 24, 24>} {
   %0 = llvm.mlir.constant(0 : index) : i64
   %1 = llvm.mlir.constant(1 : index) : i64
   %n = llvm.mlir.constant(8 : index) : i64
@@ -279,7 +279,7 @@ llvm.func @stride3(%x: !llvm.ptr {llvm.noalias}, %y: !llvm.ptr {llvm.noalias}, %
   llvm.return
 }
 llvm.func @stride4(%x: !llvm.ptr {llvm.noalias}, %y: !llvm.ptr {llvm.noalias}, %begin: i64, %end: i64)
-    attributes {zc.buffers = array<i32: 0, 1>, zc.signature = array<i64: 1, 32, 32>} {
+    attributes {sched.buffers = array<i32: 0, 1>, sched.signature = array<i64: 1, 32, 32>} {
   %0 = llvm.mlir.constant(0 : index) : i64
   %1 = llvm.mlir.constant(1 : index) : i64
   %n = llvm.mlir.constant(8 : index) : i64
@@ -300,7 +300,7 @@ llvm.func @stride4(%x: !llvm.ptr {llvm.noalias}, %y: !llvm.ptr {llvm.noalias}, %
   llvm.return
 }
 llvm.func @stride5(%x: !llvm.ptr {llvm.noalias}, %y: !llvm.ptr {llvm.noalias}, %begin: i64, %end: i64)
-    attributes {zc.buffers = array<i32: 0, 1>, zc.signature = array<i64: 1, 40, 40>} {
+    attributes {sched.buffers = array<i32: 0, 1>, sched.signature = array<i64: 1, 40, 40>} {
   %0 = llvm.mlir.constant(0 : index) : i64
   %1 = llvm.mlir.constant(1 : index) : i64
   %n = llvm.mlir.constant(8 : index) : i64

@@ -5,8 +5,8 @@
 // times 2 of columns, which find their rows in memory, and multiplies in tensor
 // cores.
 // CHECK-LABEL: func.func @narrow(%arg0: memref<512x32xi32>, %arg1: memref<4x64x80xi32>,
-// CHECK-SAME: zc.own_threads
-// CHECK-SAME: zc.signature = array<i64: 18, 256,
+// CHECK-SAME: sched.own_threads
+// CHECK-SAME: sched.signature = array<i64: 18, 256,
 // CHECK: scf.for
 // CHECK: memref.load %arg5
 // CHECK: memref.load %arg4
@@ -24,8 +24,8 @@ sched.kernel @narrow {
 // Tests that a gradient has a team for each tile of each expert's matrix, and
 // that float32 is multiplied element by element.
 // CHECK-LABEL: func.func @wide(
-// CHECK-SAME: zc.own_threads
-// CHECK-SAME: zc.signature = array<i64: 8, 128,
+// CHECK-SAME: sched.own_threads
+// CHECK-SAME: sched.signature = array<i64: 8, 128,
 // NVVM-LABEL: llvm.func @wide(
 // NVVM-NOT: nvvm.mma.sync
 // NVVM: llvm.fma.f32
@@ -37,7 +37,7 @@ sched.kernel @wide {
 
 // Tests a team for each expert's rows, and one for those of none.
 // CHECK-LABEL: func.func @order(
-// CHECK-SAME: zc.signature = array<i64: 5, 256,
+// CHECK-SAME: sched.signature = array<i64: 5, 256,
 sched.kernel @order {
 ^bb0(%groups: tensor<512xi64>, %ids: tensor<4xi64>, %ends: tensor<4xi32>):
   %0 = train.expert_order %groups, %ids, %ends : (tensor<512xi64>, tensor<4xi64>, tensor<4xi32>) -> tensor<512xi32>

@@ -43,7 +43,7 @@ module attributes {dist.mesh = #dist.mesh<dp=2, tp=2>} {
   // CHECK-LABEL: func.func @over_some
   // CHECK: %[[TERM:.*]] = train.convert %{{.*}} : (tensor<8xbf16>) -> tensor<8xf32>
   // CHECK: %[[PART:.*]] = dist.reduce_scatter %[[TERM]] {axes = ["tp"]
-  // CHECK: train.convert %[[PART]] {{.*}}train.rounds_result{{.*}} : (tensor<8xf32>) -> tensor<8xbf16>
+  // CHECK: train.convert %[[PART]] {{.*}}rounds_result{{.*}} : (tensor<8xf32>) -> tensor<8xbf16>
   func.func @over_some(%x: tensor<8xbf16> {dist.sharding = #dist.sharding<_ unreduced dp+tp>}) {
     %0 = train.neg %x {dist.operands = [#dist.sharding<_ unreduced dp+tp>], dist.results = [#dist.sharding<_ unreduced dp+tp>]} : (tensor<8xbf16>) -> tensor<8xbf16>
     %1 = dist.reshard %0 {dist.operands = [#dist.sharding<_ unreduced dp+tp>], dist.results = [#dist.sharding<tp unreduced dp>], dist.traffic = "gradients", train.gradients = array<i64: 0>} : tensor<8xbf16>

@@ -5,7 +5,7 @@ module attributes {dist.mesh = #dist.mesh<dp=2>} {
   // Tests that where sums of gradients are to be whole, each rank gets all of one
   // and keeps its part, and that the two are not made one again.
   // CHECK-LABEL: func.func @gradient
-  // CHECK: %[[SUM:.*]] = dist.all_reduce %{{.*}} {{.*}}dist.stays_whole
+  // CHECK: %[[SUM:.*]] = dist.all_reduce %{{.*}} {{.*}}stays_whole
   // CHECK: dist.slice %[[SUM]]
   // CHECK-NOT: dist.reduce_scatter
   // SCATTERED-LABEL: func.func @gradient

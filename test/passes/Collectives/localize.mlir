@@ -3,8 +3,8 @@
 module attributes {dist.mesh = #dist.mesh<dp=2,tp=4>} {
   // CHECK: train.state @s "accumulator" : tensor<4x2xf32> {dist.sharding = #dist.sharding<_,tp>, dist.whole = tensor<4x8xf32>}
   train.state @s "accumulator" : tensor<4x8xf32> {dist.sharding = #dist.sharding<_,tp>}
-  // CHECK-DAG: train.state @coordinate.dp "scalar" : tensor<i64> {dist.coordinate = "dp"}
-  // CHECK-DAG: train.state @coordinate.tp "scalar" : tensor<i64> {dist.coordinate = "tp"}
+  // CHECK-DAG: train.state @coordinate.dp "scalar" : tensor<i64> {coordinate = "dp"}
+  // CHECK-DAG: train.state @coordinate.tp "scalar" : tensor<i64> {coordinate = "tp"}
 
   // Tests that types are a rank's, that a constant is written in its part's size,
   // and that whole types are kept.

@@ -13,9 +13,9 @@ module attributes {dist.mesh = #dist.mesh<dp=2>, dist.server} {
   // CHECK: %[[SUM:.*]] = dist.reduce %arg2 {axes = ["dp"], root = 0 : i64, traffic = "gradients"}
   // CHECK: %[[M:.*]] = train.add %arg1, %[[SUM]]
   // CHECK-NEXT: %[[NEW:.*]] = train.sub %arg0, %[[M]]
-  // CHECK-NEXT: %[[W:.*]] = dist.broadcast %[[NEW]] {axes = ["dp"], dist.server = @w, root = 0 : i64, traffic = "parameters"}
+  // CHECK-NEXT: %[[W:.*]] = dist.broadcast %[[NEW]] {axes = ["dp"], of_server, root = 0 : i64, served = @w, traffic = "parameters"}
   // CHECK: %[[NORM:.*]] = train.reduce
-  // CHECK-NEXT: %[[SENT:.*]] = dist.broadcast %[[NORM]] {axes = ["dp"], dist.server, root = 0 : i64, traffic = "scalars"}
+  // CHECK-NEXT: %[[SENT:.*]] = dist.broadcast %[[NORM]] {axes = ["dp"], of_server, root = 0 : i64, traffic = "scalars"}
   // CHECK: %[[COPY:.*]] = train.convert %[[W]]
   // CHECK: return %[[LOSS]], %[[SENT]], %[[W]], %[[COPY]], %[[M]]
   func.func @step(%w: tensor<4xf32> {train.state = @w}, %m: tensor<4xf32> {train.state = @m}, %g: tensor<4xf32> {train.input = "g"}, %l: tensor<f32> {train.input = "l"})

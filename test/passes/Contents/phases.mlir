@@ -55,7 +55,6 @@
 // ONE-NEXT: {{^}}zc-join-launches{{$}}
 // ONE-NEXT: {{^}}zc-host-updates{{$}}
 // ONE-NEXT: {{^}}zc-offload{{$}}
-// ONE-NEXT: {{^}}zc-verify-collective-order{{$}}
 // ONE-NEXT: {{^}}zc-assign-offsets{{$}}
 // ONE-NEXT: {{^}}zc-verify-offsets{{$}}
 // ONE-NEXT: {{^}}zc-lower-kernels{{$}}
@@ -116,7 +115,6 @@
 // RANKS-NEXT: {{^}}zc-join-launches{{$}}
 // RANKS-NEXT: {{^}}zc-host-updates{{$}}
 // RANKS-NEXT: {{^}}zc-offload{{$}}
-// RANKS-NEXT: {{^}}zc-verify-collective-order{{$}}
 // RANKS-NEXT: {{^}}zc-assign-offsets{{$}}
 // RANKS-NEXT: {{^}}zc-verify-offsets{{$}}
 // RANKS-NEXT: {{^}}zc-lower-kernels{{$}}

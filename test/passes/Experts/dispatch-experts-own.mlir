@@ -11,7 +11,7 @@
 // ASKED: train.expert_slots
 // ASKED: train.matmul
 func.func @forward(%w: tensor<2x5x6xf32>, %x: tensor<8x5xf32>, %a: tensor<8xi64>, %b: tensor<8xi64>, %ids: tensor<2xi64>) -> (tensor<8x6xf32>, tensor<8x6xf32>) {
-  %0 = train.grouped_matmul %x, %w, %a, %ids {experts = 2 : i64, train.room_groups = 2 : i64, train.room_capacity = 3 : i64} : (tensor<8x5xf32>, tensor<2x5x6xf32>, tensor<8xi64>, tensor<2xi64>) -> tensor<8x6xf32>
+  %0 = train.grouped_matmul %x, %w, %a, %ids {experts = 2 : i64, room_groups = 2 : i64, room_capacity = 3 : i64} : (tensor<8x5xf32>, tensor<2x5x6xf32>, tensor<8xi64>, tensor<2xi64>) -> tensor<8x6xf32>
   %1 = train.grouped_matmul %x, %w, %b, %ids {experts = 2 : i64} : (tensor<8x5xf32>, tensor<2x5x6xf32>, tensor<8xi64>, tensor<2xi64>) -> tensor<8x6xf32>
   return %0, %1 : tensor<8x6xf32>, tensor<8x6xf32>
 }

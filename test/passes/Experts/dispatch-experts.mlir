@@ -5,7 +5,7 @@
 // computed in rooms: two exchanges of rows, and none between; without a capacity
 // there is room for all 3 tokens of each of 2 samples, 2 of 4 experts' worth of
 // which is filled. Which places are empty goes with the rows.
-// CHECK: train.state @w1 "parameter" : tensor<4x5x8xf32> {dist.sharding = #dist.sharding<ep,_,_>, dist.why = "dim 0 counts experts"}
+// CHECK: train.state @w1 "parameter" : tensor<4x5x8xf32> {dist.sharding = #dist.sharding<ep,_,_>, why = "dim 0 counts experts"}
 // CHECK: train.state @b1 "parameter" : tensor<4x8xf32> {dist.sharding = #dist.sharding<ep,_>
 // CHECK: train.state @w2 "parameter" : tensor<4x8x5xf32> {dist.sharding = #dist.sharding<ep,_,_>
 // CHECK-LABEL: func.func @forward

@@ -17,7 +17,7 @@
 // CHECK: train.matmul {{.*}}transpose_rhs{{.*}} -> tensor<256x10xf32>
 // CHECK: train.softmax_cross_entropy
 // CHECK: train.slice {{.*}}offsets = array<i64: 0, 128, 0>
-// CHECK: train.add {{.*}}train.gradients = array<i64: 0>, train.in_place
+// CHECK: train.add {{.*}}in_place, train.gradients = array<i64: 0>
 // CHECK: train.concat {{.*}}dim = 1 {{.*}} -> tensor<2x256x4xf32>
 // PARTS-LABEL: func.func @step
 // PARTS-NOT: tensor<256x5xf32>

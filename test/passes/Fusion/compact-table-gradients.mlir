@@ -15,7 +15,7 @@
 // CHECK: train.scatter_reduce "min" %[[NONE]], %{{.*}}, %{{.*}} {dim = 0 : i64}
 // CHECK: %[[PLACES:.*]] = train.fused(%[[NUMBERS]], %[[FLAT]])
 // CHECK: train.gather
-// CHECK: %[[SUMS:.*]] = train.fused(%[[PLACES]], %[[ROWS]]) {{{.*}}train.gradients = array<i64: 0>}
+// CHECK: %[[SUMS:.*]] = train.fused(%[[PLACES]], %[[ROWS]]) {{{.*}}gradients = array<i64: 0>}
 // CHECK: train.scatter_add {{.*}} -> tensor<7x16xf32>
 // CHECK-NOT: tensor<40x16xf32>
 // CHECK: train.fused(%[[SUMS]], %[[NUMBERS]])

@@ -148,21 +148,21 @@ module attributes {dist.mesh = #dist.mesh<dp=2>} {
 // Tests that a region ends with a sum that goes on growing, and says so: no term
 // waits in memory for the last one.
 // CHECK-LABEL: func.func @running
-// CHECK: %[[FIRST:.*]] = train.fused({{.*}}train.running_sum}
+// CHECK: %[[FIRST:.*]] = train.fused({{.*}}running_sum
 // CHECK-NEXT: ^bb0(
 // CHECK-NEXT: train.exp
 // CHECK-NEXT: train.add %{{[^{]*}} :
 // CHECK-NEXT: train.yield
-// CHECK: train.fused({{.*}}%[[FIRST]]{{.*}}train.running_sum}
+// CHECK: train.fused({{.*}}%[[FIRST]]{{.*}}running_sum
 // CHECK-NEXT: ^bb0(
 // CHECK-NEXT: train.neg
 // CHECK-NEXT: train.add %{{[^{]*}} :
 // CHECK-NEXT: train.yield
 func.func @running(%a: tensor<256xf32>, %b: tensor<256xf32>, %c: tensor<256xf32>) -> tensor<256xf32> {
   %0 = train.exp %b : (tensor<256xf32>) -> tensor<256xf32>
-  %1 = train.add %a, %0 {train.running_sum} : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
+  %1 = train.add %a, %0 {running_sum} : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
   %2 = train.neg %c : (tensor<256xf32>) -> tensor<256xf32>
-  %3 = train.add %1, %2 {train.running_sum} : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
+  %3 = train.add %1, %2 {running_sum} : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
   return %3 : tensor<256xf32>
 }
 
@@ -171,7 +171,7 @@ func.func @running(%a: tensor<256xf32>, %b: tensor<256xf32>, %c: tensor<256xf32>
 // Tests that marked results have the numbers that the region's results have.
 // CHECK-LABEL: func.func @kept_gradients
 // CHECK: train.fused
-// CHECK-SAME: train.gradients = array<i64: 1>, train.kept_gradients = array<i64: 1>
+// CHECK-SAME: gradients = array<i64: 1>, kept_gradients = array<i64: 1>
 func.func @kept_gradients(%x: tensor<4x8xf32>, %y: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
   %0 = train.add %x, %y : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
   %1 = train.mul %0, %y {train.kept_gradients = array<i64: 0>} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>

@@ -19,14 +19,14 @@
 // CHECK: %[[TURNED:.*]] = train.div %{{.*}}, %[[SQUARE]]
 // CHECK: %[[V:.*]] = train.sub %[[TURNED]]
 // CHECK-NOT: train.select
-// CHECK: %[[D:.*]]:3 = train.fused(%[[X]], %{{.*}}, %{{.*}}, %[[Y]]#1, %[[Y]]#2, %[[GRAD]]) {joined = {norm = {}}, library = "cudnn.norm", train.gradients = array<i64: 1, 2>}
+// CHECK: %[[D:.*]]:3 = train.fused(%[[X]], %{{.*}}, %{{.*}}, %[[Y]]#1, %[[Y]]#2, %[[GRAD]]) {gradients = array<i64: 1, 2>, joined = {norm = {}}, library = "cudnn.norm"
 // CHECK: %[[ABOVE:.*]] = train.compare "gt"
 // CHECK: %[[SLOPE:.*]] = train.select %[[ABOVE]], %{{.*}}, %{{.*}}
 // CHECK: train.batch_norm_grad %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[SLOPE]]
 // CHECK: return %[[Y]]#0, %[[Y]]#1, %[[V]], %[[D]]#0, %[[D]]#1, %[[D]]#2
 // REGIONS-LABEL: func.func @relu
 // REGIONS: train.fused(%{{.*}}, %{{.*}}, %{{.*}}) {joined = {norm = {}}, library = "cudnn.norm", workspace_bytes
-// REGIONS: train.fused(%{{.*}}) {joined = {norm = {}}, library = "cudnn.norm", train.gradients = array<i64: 1, 2>, workspace_bytes
+// REGIONS: train.fused(%{{.*}}) {gradients = array<i64: 1, 2>, joined = {norm = {}}, library = "cudnn.norm", workspace_bytes
 // REGIONS-NOT: train.channel_
 // REGIONS: return
 func.func @relu(%x: tensor<4x28x28x64xbf16>, %scale: tensor<64xbf16>, %bias: tensor<64xbf16>, %grad: tensor<4x28x28x64xbf16>)

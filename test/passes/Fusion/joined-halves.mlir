@@ -5,9 +5,9 @@
 // slices and its concat are reads at other places. On CPUs they are copies.
 // CHECK-LABEL: func.func @rotary
 // CHECK: %[[Y:.*]] = train.fused(%arg0, %arg1, %arg2)
-// CHECK-DAG: train.slice %{{.*}} {offsets = array<i64: 0, 0, 0, 32>, strides = array<i64: 1, 1, 1, 1>, train.in_loops}
-// CHECK-DAG: train.slice %{{.*}} {offsets = array<i64: 0, 0, 0, 0>, strides = array<i64: 1, 1, 1, 1>, train.in_loops}
-// CHECK: train.concat %{{.*}} {dim = 3 : i64, train.in_loops}
+// CHECK-DAG: train.slice %{{.*}} {in_loops, offsets = array<i64: 0, 0, 0, 32>, strides = array<i64: 1, 1, 1, 1>}
+// CHECK-DAG: train.slice %{{.*}} {in_loops, offsets = array<i64: 0, 0, 0, 0>, strides = array<i64: 1, 1, 1, 1>}
+// CHECK: train.concat %{{.*}} {dim = 3 : i64, in_loops}
 // CHECK: train.add
 // CHECK-NOT: train.fused
 // CHECK: return %[[Y]]
@@ -33,7 +33,7 @@ func.func @rotary(%x: tensor<2x8x4x64xf32>, %c: tensor<8x64xf32>, %s: tensor<8x6
 
 // Tests that parts of other lengths, or others' parts, stay copies.
 // CHECK-LABEL: func.func @parts
-// CHECK-NOT: train.in_loops
+// CHECK-NOT: in_loops
 func.func @parts(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>) -> (tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x32xf32>) {
   %a = train.slice %x {offsets = array<i64: 0, 0>, strides = array<i64: 1, 1>} : (tensor<64x64xf32>) -> tensor<64x16xf32>
   %b = train.slice %x {offsets = array<i64: 0, 16>, strides = array<i64: 1, 1>} : (tensor<64x64xf32>) -> tensor<64x48xf32>

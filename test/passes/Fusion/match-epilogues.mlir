@@ -69,14 +69,14 @@ func.func @other_forms(%x: tensor<32x16xf32>, %w: tensor<16x24xf32>, %b: tensor<
 // CHECK-LABEL: func.func @backward
 // CHECK-SAME: (%[[D:.*]]: tensor<32x16xbf16>, %[[W:.*]]: tensor<16x24xbf16>, %[[S:.*]]: tensor<4x8x24xbf16>, %[[X:.*]]: tensor<32x8xbf16>
 // CHECK: %[[M:.*]] = train.reshape %[[S]] : (tensor<4x8x24xbf16>) -> tensor<32x24xbf16>
-// CHECK: %[[G:.*]]:2 = train.fused(%[[D]], %[[W]], %[[M]]) {joined = {epilogue = {activation = "gelu_grad", auxiliary, sums = "columns"}}, {{.*}}train.gradients = array<i64: 1>
+// CHECK: %[[G:.*]]:2 = train.fused(%[[D]], %[[W]], %[[M]]) {gradients = array<i64: 1>, joined = {epilogue = {activation = "gelu_grad", auxiliary, sums = "columns"}}
 // CHECK: %[[GRAD:.*]] = train.gelu_grad
 // CHECK: %[[SUM:.*]] = train.reduce "sum" %[[GRAD]] {dims = array<i64: 0>} : (tensor<32x24xbf16>) -> tensor<24xf32>
 // CHECK: %[[ROUND:.*]] = train.convert %[[SUM]]
 // CHECK: train.yield %[[GRAD]], %[[ROUND]]
-// CHECK: train.fused(%[[G]]#0, %[[X]]) {library = "cublaslt.matmul"
-// CHECK: train.fused(%[[D]], %[[X]]) {joined = {epilogue = {sums = "lhs"}}, {{.*}}train.gradients = array<i64: 0, 1>
-// CHECK: train.fused(%[[X]], %[[D]]) {{{.*}}train.gradients = array<i64: 0>
+// CHECK: train.fused(%[[G]]#0, %[[X]]) {gradients = array<i64: 0>, library = "cublaslt.matmul"
+// CHECK: train.fused(%[[D]], %[[X]]) {gradients = array<i64: 0, 1>, joined = {epilogue = {sums = "lhs"}}
+// CHECK: train.fused(%[[X]], %[[D]]) {{{.*}}gradients = array<i64: 0>
 // Nobody asked for the sums: they are kernels of their own.
 // EXACT-LABEL: func.func @backward
 // EXACT: joined = {epilogue = {activation = "gelu_grad", auxiliary}}

@@ -63,7 +63,7 @@ func.func @kept(%x: !t, %w: !t, %b: tensor<1024xbf16>, %few: tensor<64xbf16>) ->
 // CHECK: %[[WIDE:.*]] = train.convert %[[X]]
 // CHECK: %[[N:.*]] = train.mul %[[WIDE]], %{{.*}} {train.repeated}
 // CHECK: %[[Y:.*]] = train.add %[[N]], %[[N]]
-// CHECK: %[[C:.*]] = train.convert %[[Y]] {train.rounds_result} : (tensor<32x32x1024xf32>) -> tensor<32x32x1024xbf16>
+// CHECK: %[[C:.*]] = train.convert %[[Y]] {rounds_result} : (tensor<32x32x1024xf32>) -> tensor<32x32x1024xbf16>
 // CHECK: train.reshape %[[C]] : (tensor<32x32x1024xbf16>) -> tensor<1024x1024xbf16>
 func.func @norm(%x: !t, %r: tensor<32x32x1xf32>, %w: !t) -> (!t, tensor<1024xf32>) {
   %wide = train.convert %x : (!t) -> !w
@@ -72,7 +72,7 @@ func.func @norm(%x: !t, %r: tensor<32x32x1xf32>, %w: !t) -> (!t, tensor<1024xf32
   %n = train.mul %rows, %spread : (tensor<32x32x1024xf32>, tensor<32x32x1024xf32>) -> tensor<32x32x1024xf32>
   %y = train.add %n, %n : (tensor<32x32x1024xf32>, tensor<32x32x1024xf32>) -> tensor<32x32x1024xf32>
   %flat = train.reshape %y : (tensor<32x32x1024xf32>) -> !w
-  %c = train.convert %flat {train.rounds_result} : (!w) -> !t
+  %c = train.convert %flat {rounds_result} : (!w) -> !t
   %p = train.matmul %c, %w : (!t, !t) -> !t
   %g = train.reshape %p : (!t) -> tensor<32x32x1024xbf16>
   %gw = train.convert %g : (tensor<32x32x1024xbf16>) -> tensor<32x32x1024xf32>
@@ -102,7 +102,7 @@ func.func @norm_of_branches(%x: !t, %branch: !t, %w: !t) -> (!t, tensor<1024xf32
   %r = train.rsqrt %sum : (tensor<1024xf32>) -> tensor<1024xf32>
   %spread = train.broadcast %r {dims = array<i64: 0>} : (tensor<1024xf32>) -> !w
   %n = train.mul %wide, %spread : (!w, !w) -> !w
-  %c = train.convert %n {train.rounds_result} : (!w) -> !t
+  %c = train.convert %n {rounds_result} : (!w) -> !t
   %p = train.matmul %c, %w : (!t, !t) -> !t
   %g = train.convert %p : (!t) -> !w
   %t = train.mul %g, %n : (!w, !w) -> !w

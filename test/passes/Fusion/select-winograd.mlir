@@ -6,15 +6,15 @@
 // be computed by Winograd's way, unless the target leaves it out; others may
 // not.
 
-// WITHOUT-NOT: train.winograd
+// WITHOUT-NOT: , winograd}
 
 !image = tensor<8x14x14x64xf32>
 !filter = tensor<64x64x3x3xf32>
 
 // CHECK-LABEL: func.func @convolutions
-// CHECK: train.conv {{.*}}train.winograd
-// CHECK: train.conv_input_grad {{.*}}train.winograd
-// CHECK: train.conv_filter_grad {{.*}}train.winograd
+// CHECK: train.conv {{.*}}, winograd}
+// CHECK: train.conv_input_grad {{.*}}, winograd}
+// CHECK: train.conv_filter_grad {{.*}}, winograd}
 func.func @convolutions(%i: !image, %f: !filter) -> (!image, !image, !filter) {
   %0 = train.fused(%i, %f) : (!image, !filter) -> !image {
   ^bb0(%x: !image, %y: !filter):
@@ -40,7 +40,7 @@ func.func @convolutions(%i: !image, %f: !filter) -> (!image, !image, !filter) {
 }
 
 // CHECK-LABEL: func.func @others
-// CHECK-NOT: train.winograd
+// CHECK-NOT: winograd
 func.func @others(%i: !image, %f: !filter, %p: tensor<64x64x1x1xf32>, %d: tensor<8x14x14x64xf64>,
     %g: tensor<64x64x3x3xf64>) -> (tensor<8x7x7x64xf32>, !image, tensor<8x14x14x64xf64>) {
   %0 = train.fused(%i, %f) : (!image, !filter) -> tensor<8x7x7x64xf32> {

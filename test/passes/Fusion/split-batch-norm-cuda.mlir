@@ -9,7 +9,7 @@
 // CHECK: %[[PARTS:.*]] = train.reshape %[[X]] : (tensor<4x28x28x64xbf16>) -> tensor<4x784x64xbf16>
 // CHECK: train.channel_moments %[[PARTS]] : (tensor<4x784x64xbf16>) -> (tensor<4x64xf32>, tensor<4x64xf32>)
 // CHECK: train.convert %[[X]] : (tensor<4x28x28x64xbf16>) -> tensor<4x28x28x64xf32>
-// CHECK: %[[Y:.*]] = train.convert %{{.*}} {train.rounds_result} : (tensor<4x28x28x64xf32>) -> tensor<4x28x28x64xbf16>
+// CHECK: %[[Y:.*]] = train.convert %{{.*}} {rounds_result} : (tensor<4x28x28x64xf32>) -> tensor<4x28x28x64xbf16>
 // CHECK: train.relu %[[Y]]
 // REGIONS-LABEL: func.func @training
 // REGIONS-NOT: -> (tensor<4x28x28x64xf32>

@@ -7,7 +7,7 @@
 // CHECK: %[[P:.*]] = train.fused
 // CHECK: train.mul
 // CHECK: train.reduce "sum" %{{.*}} {dims = array<i64: 1>} : (tensor<4x8x128xf32>) -> tensor<4x128xf32>
-// CHECK: train.fused(%[[P]]) {train.gradients = array<i64: 0>} : (tensor<4x128xf32>) -> tensor<128xf32>
+// CHECK: train.fused(%[[P]]) {gradients = array<i64: 0>} : (tensor<4x128xf32>) -> tensor<128xf32>
 // CHECK: train.reduce "sum" %{{.*}} {dims = array<i64: 0>} : (tensor<4x128xf32>) -> tensor<128xf32>
 // CHECK: train.reduce "sum" %{{.*}} {dims = array<i64: 0, 1>} : (tensor<2x8x16xf32>) -> tensor<16xf32>
 // CHECK: train.reduce "sum" %{{.*}} {dims = array<i64: 1, 2>} : (tensor<4x8x128xf32>) -> tensor<4xf32>

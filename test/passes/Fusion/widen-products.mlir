@@ -6,7 +6,7 @@
 // CHECK: %[[A:.*]] = train.convert %arg0 : (tensor<8x4xf16>) -> tensor<8x4xf32>
 // CHECK: %[[B:.*]] = train.convert %arg1 : (tensor<4x4xf16>) -> tensor<4x4xf32>
 // CHECK: %[[C:.*]] = train.matmul %[[A]], %[[B]] : {{.*}} -> tensor<8x4xf32>
-// CHECK: %[[Y:.*]] = train.convert %[[C]] {train.rounds_result} : (tensor<8x4xf32>) -> tensor<8x4xf16>
+// CHECK: %[[Y:.*]] = train.convert %[[C]] {rounds_result} : (tensor<8x4xf32>) -> tensor<8x4xf16>
 // CHECK: return %[[Y]]
 func.func @half(%a: tensor<8x4xf16>, %b: tensor<4x4xf16>) -> tensor<8x4xf16> {
   %0 = train.matmul %a, %b : (tensor<8x4xf16>, tensor<4x4xf16>) -> tensor<8x4xf16>

@@ -4,7 +4,7 @@
 // A mask of ones, weighed by the probability of the chosen.
 // CHECK-LABEL: func.func @chosen
 // CHECK-NOT: train.matmul %{{.*}} : (tensor<4x6xf32>, tensor<6x5xf32>)
-// CHECK: train.grouped_matmul %{{.*}} {experts = 3 : i64, train.room_capacity = 2 : i64, train.room_groups = 1 : i64} : (tensor<4x6xf32>, tensor<3x6x5xf32>
+// CHECK: train.grouped_matmul %{{.*}} {experts = 3 : i64, room_capacity = 2 : i64, room_groups = 1 : i64} : (tensor<4x6xf32>, tensor<3x6x5xf32>
 // CHECK-NOT: train.matmul %{{.*}} : (tensor<4x6xf32>, tensor<6x5xf32>)
 // CHECK: return
 func.func @chosen(%x: tensor<4x6xf32>, %l: tensor<4x3xf32>, %w: tensor<3x6x5xf32>) -> tensor<4x5xf32> {
@@ -58,7 +58,7 @@ func.func @chosen(%x: tensor<4x6xf32>, %l: tensor<4x3xf32>, %w: tensor<3x6x5xf32
 // Where weights are above 0: probabilities are.
 // CHECK-LABEL: func.func @positive
 // CHECK-NOT: train.matmul %{{.*}} : (tensor<4x6xf32>, tensor<6x5xf32>)
-// CHECK: train.grouped_matmul %{{.*}} {experts = 3 : i64, train.room_capacity = 2 : i64, train.room_groups = 1 : i64} : (tensor<4x6xf32>, tensor<3x6x5xf32>
+// CHECK: train.grouped_matmul %{{.*}} {experts = 3 : i64, room_capacity = 2 : i64, room_groups = 1 : i64} : (tensor<4x6xf32>, tensor<3x6x5xf32>
 // CHECK-NOT: train.matmul %{{.*}} : (tensor<4x6xf32>, tensor<6x5xf32>)
 // CHECK: return
 func.func @positive(%x: tensor<4x6xf32>, %l: tensor<4x3xf32>, %w: tensor<3x6x5xf32>) -> tensor<4x5xf32> {

@@ -1,7 +1,7 @@
 // RUN: zc-opt %s --zc-encode-kept="encodings=bits,fp16 all" | FileCheck %s
 // RUN: zc-opt %s --zc-encode-kept=encodings=bits,fp16 | FileCheck %s --check-prefix=CHOSEN
 // RUN: zc-opt %s --zc-recompute="policy=auto budget=124000 encodings=bits,fp16" | FileCheck %s --check-prefix=FITS
-// RUN: sed 's/memory.exact, //' %s | zc-opt --zc-recompute="policy=auto budget=124000 encodings=bits,fp16" | FileCheck %s --check-prefix=ROUNDED
+// RUN: sed 's/train.exact_encodings, //' %s | zc-opt --zc-recompute="policy=auto budget=124000 encodings=bits,fp16" | FileCheck %s --check-prefix=ROUNDED
 
 // --zc-plan-pool-places has marked the module: nothing that is kept is rounded.
 
@@ -19,15 +19,15 @@
 // Tests that recomputation plans with the same encodings: the plan without rounding
 // fits the budget as it is. Without the mark values are rounded, some are decoded
 // as a whole, and something would have to run again.
-// FITS: memory.recomputed = array<f64: 0.000000e+00,
-// ROUNDED: memory.recomputed = array<f64: 2.000000e+00,
+// FITS: train.recomputed_work = array<f64: 0.000000e+00,
+// ROUNDED: train.recomputed_work = array<f64: 2.000000e+00,
 
 !t = tensor<64x72xf32>
 !w = tensor<72x72xf32>
 !b = tensor<64x72xi1>
 !s = tensor<64xf32>
 
-module attributes {memory.exact, memory.plain_peak = 1073741824 : i64} {
+module attributes {train.exact_encodings, train.plain_peak = 1073741824 : i64} {
 train.state @w0 "parameter" : !w
 train.state @w1 "parameter" : !w
 func.func @step(%x: !t {train.input = "x"}, %w0: !w {train.state = @w0}, %w1: !w {train.state = @w1})
@@ -65,7 +65,7 @@ func.func @step(%x: !t {train.input = "x"}, %w0: !w {train.state = @w0}, %w1: !w
     %2 = train.select %1, %0, %zero : (!b, !t, !t) -> !t
     train.yield %2 : !t
   }
-  %g1 = train.fused(%h0, %d1) {library = "onednn.matmul", train.gradients = array<i64: 0>} : (!t, !t) -> !w {
+  %g1 = train.fused(%h0, %d1) {library = "onednn.matmul", gradients = array<i64: 0>} : (!t, !t) -> !w {
   ^bb0(%l: !t, %r: !t):
     %0 = train.matmul %l, %r {transpose_lhs} : (!t, !t) -> !w
     train.yield %0 : !w
@@ -82,7 +82,7 @@ func.func @step(%x: !t {train.input = "x"}, %w0: !w {train.state = @w0}, %w1: !w
     %1 = train.select %0, %g, %zero : (!b, !t, !t) -> !t
     train.yield %1 : !t
   }
-  %g0 = train.fused(%x, %d0) {library = "onednn.matmul", train.gradients = array<i64: 0>} : (!t, !t) -> !w {
+  %g0 = train.fused(%x, %d0) {library = "onednn.matmul", gradients = array<i64: 0>} : (!t, !t) -> !w {
   ^bb0(%l: !t, %r: !t):
     %0 = train.matmul %l, %r {transpose_lhs} : (!t, !t) -> !w
     train.yield %0 : !w

@@ -110,7 +110,7 @@ func.func @step(%x: !t {train.input = "x"}, %w: !t {train.state = @w}, %scale: t
     %1 = train.mul %g, %0 : (!t, !t) -> !t
     train.yield %1 : !t
   }
-  %g5 = train.fused(%g4) {train.gradients = array<i64: 0>} : (!t) -> !t {
+  %g5 = train.fused(%g4) {gradients = array<i64: 0>} : (!t) -> !t {
   ^bb0(%g: !t):
     %0 = train.neg %g : (!t) -> !t
     train.yield %0 : !t

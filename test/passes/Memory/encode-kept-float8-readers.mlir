@@ -173,7 +173,7 @@ func.func @step(%x: !t {train.input = "x"}, %w: !t {train.state = @w}, %scale: t
     %0 = train.mul %g, %l : (!t, !t) -> !t
     train.yield %0 : !t
   }
-  %g8 = train.fused(%g7) {train.gradients = array<i64: 0>} : (!t) -> !t {
+  %g8 = train.fused(%g7) {gradients = array<i64: 0>} : (!t) -> !t {
   ^bb0(%g: !t):
     %0 = train.softmax %g {dim = 1 : i64} : (!t) -> !t
     train.yield %0 : !t

@@ -75,28 +75,28 @@ func.func @step(%x: !t {train.input = "x"}, %y: !h {train.input = "y"}, %w: !t {
   // Tests that the only op that needs a decoded value comes before others that
   // read its gradient, which make values when that has gone.
   // CHECK: %[[WHOLE:.*]] = train.fused(%[[A]]#1) {recomputed} : (tensor<64x64xf8E4M3FN>) -> tensor<64x64xf32>
-  // CHECK: %[[G:.*]] = train.fused(%[[WHOLE]], %[[P:.*]]) {library = "onednn.matmul", train.gradients = array<i64: 0>}
+  // CHECK: %[[G:.*]] = train.fused(%[[WHOLE]], %[[P:.*]]) {gradients = array<i64: 0>, library = "onednn.matmul"}
   // CHECK: train.fused(%[[P]], %{{.*}}) {library = "onednn.matmul"}
   %i = train.fused(%p, %w) {library = "onednn.matmul"} : (!t, !t) -> !t {
   ^bb0(%l: !t, %r: !t):
     %0 = train.matmul %l, %r : (!t, !t) -> !t
     train.yield %0 : !t
   }
-  %q = train.fused(%e, %p) {library = "onednn.matmul", train.gradients = array<i64: 0>} : (!t, !t) -> !t {
+  %q = train.fused(%e, %p) {gradients = array<i64: 0>, library = "onednn.matmul"} : (!t, !t) -> !t {
   ^bb0(%l: !t, %r: !t):
     %0 = train.matmul %l, %r {transpose_lhs} : (!t, !t) -> !t
     train.yield %0 : !t
   }
-  // CHECK: train.fused(%{{.*}}, %[[A]]#1) {train.gradients = array<i64: 0>}
+  // CHECK: train.fused(%{{.*}}, %[[A]]#1) {gradients = array<i64: 0>}
   // CHECK: train.convert %{{.*}} : (tensor<64x64xf8E4M3FN>) -> tensor<64x64xf32>
-  %d = train.fused(%i, %e) {train.gradients = array<i64: 0>} : (!t, !t) -> !t {
+  %d = train.fused(%i, %e) {gradients = array<i64: 0>} : (!t, !t) -> !t {
   ^bb0(%l: !t, %r: !t):
     %0 = train.mul %l, %r : (!t, !t) -> !t
     train.yield %0 : !t
   }
   // CHECK: train.convert %{{.*}} : (tensor<128x64xf8E4M3FN>) -> tensor<128x64xf32>
   // CHECK: train.convert %{{.*}} : (tensor<128x64xf32>) -> tensor<128x64xbf16>
-  %m = train.fused(%d, %n) {train.gradients = array<i64: 0>} : (!t, !h) -> !h {
+  %m = train.fused(%d, %n) {gradients = array<i64: 0>} : (!t, !h) -> !h {
   ^bb0(%l: !t, %r: !h):
     %0 = train.mul %r, %r : (!h, !h) -> !h
     train.yield %0 : !h

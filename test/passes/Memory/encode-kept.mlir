@@ -102,8 +102,8 @@ func.func @step(%x: !t {train.input = "x"}, %w0: !t {train.state = @w0}, %w1: !t
   }
   // Tests that libraries read what is decoded once, and late.
   // CHECK: %[[WHOLE:.*]] = train.fused(%[[H0]]#1) {recomputed} : (tensor<64x64xbf16>) -> tensor<64x64xf32>
-  // CHECK: train.fused(%[[WHOLE]], %{{.*}}) {library = "onednn.matmul", train.gradients = array<i64: 0>}
-  %g1 = train.fused(%h0, %d1) {library = "onednn.matmul", train.gradients = array<i64: 0>} : (!t, !t) -> !t {
+  // CHECK: train.fused(%[[WHOLE]], %{{.*}}) {gradients = array<i64: 0>, library = "onednn.matmul"}
+  %g1 = train.fused(%h0, %d1) {gradients = array<i64: 0>, library = "onednn.matmul"} : (!t, !t) -> !t {
   ^bb0(%l: !t, %r: !t):
     %0 = train.matmul %l, %r {transpose_lhs} : (!t, !t) -> !t
     train.yield %0 : !t
@@ -115,8 +115,8 @@ func.func @step(%x: !t {train.input = "x"}, %w0: !t {train.state = @w0}, %w1: !t
     %0 = train.mul %l, %r : (!t, !t) -> !t
     train.yield %0 : !t
   }
-  // CHECK: train.fused(%[[WHOLE]], %{{.*}}) {library = "onednn.matmul", train.gradients = array<i64: 0>}
-  %g0 = train.fused(%h0, %d0) {library = "onednn.matmul", train.gradients = array<i64: 0>} : (!t, !t) -> !t {
+  // CHECK: train.fused(%[[WHOLE]], %{{.*}}) {gradients = array<i64: 0>, library = "onednn.matmul"}
+  %g0 = train.fused(%h0, %d0) {gradients = array<i64: 0>, library = "onednn.matmul"} : (!t, !t) -> !t {
   ^bb0(%l: !t, %r: !t):
     %0 = train.matmul %l, %r {transpose_lhs} : (!t, !t) -> !t
     train.yield %0 : !t

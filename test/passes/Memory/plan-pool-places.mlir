@@ -4,10 +4,10 @@
 // The backward reads an image for its max pool and for a product. Tests that the
 // pool keeps places where the image can be rounded, which makes the plan lower;
 // the marks are for --zc-encode-kept.
-// CHECK: module attributes {memory.plain_peak = {{[0-9]+}} : i64}
+// CHECK: module attributes {train.plain_peak = {{[0-9]+}} : i64}
 // CHECK: train.max_pool_places_grad
 // CHECK: train.mul
-// EIGHT: module attributes {memory.plain_peak = {{[0-9]+}} : i64}
+// EIGHT: module attributes {train.plain_peak = {{[0-9]+}} : i64}
 // EIGHT: train.max_pool_places_grad
 func.func @step(%x: tensor<2x64x64x16xf32> {train.input = "x"}) -> (tensor<f32> {train.metric = "loss"}, tensor<2x64x64x16xf32> {train.output = "g"}) {
   %r = train.exp %x : (tensor<2x64x64x16xf32>) -> tensor<2x64x64x16xf32>
@@ -23,10 +23,10 @@ func.func @step(%x: tensor<2x64x64x16xf32> {train.input = "x"}) -> (tensor<f32> 
 
 // Tests that it reads the image as before where rounding saves nothing: here the
 // pool's result stays, so that places would come on top.
-// CHECK: module attributes {memory.exact, memory.plain_peak = {{[0-9]+}} : i64}
+// CHECK: module attributes {train.exact_encodings, train.plain_peak = {{[0-9]+}} : i64}
 // CHECK-NOT: places
 // CHECK: train.max_pool_grad
-// EIGHT: module attributes {memory.exact, memory.plain_peak = {{[0-9]+}} : i64}
+// EIGHT: module attributes {train.exact_encodings, train.plain_peak = {{[0-9]+}} : i64}
 // EIGHT: train.max_pool_grad
 func.func @step(%x: tensor<2x64x64x16xbf16> {train.input = "x"}) -> (tensor<bf16> {train.metric = "loss"}, tensor<2x64x64x16xbf16> {train.output = "g"}, tensor<2x32x32x16xbf16> {train.output = "p"}) {
   %r = train.exp %x : (tensor<2x64x64x16xbf16>) -> tensor<2x64x64x16xbf16>

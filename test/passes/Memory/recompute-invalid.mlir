@@ -23,7 +23,7 @@ func.func @step(%v: !t {train.state = @v}, %w: !t {train.state = @w})
     %r = train.mul %x, %y : (!t, !t) -> !t
     train.yield %r : !t
   }
-  %new = train.fused(%v) {train.gradients = array<i64: 0>, shared_buffers = array<i64: 0, 0>} : (!t) -> !t {
+  %new = train.fused(%v) {gradients = array<i64: 0>, shared_buffers = array<i64: 0, 0>} : (!t) -> !t {
   ^bb0(%x: !t):
     %r = train.neg %x : (!t) -> !t
     train.yield %r : !t

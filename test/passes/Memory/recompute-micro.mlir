@@ -15,7 +15,7 @@ train.state @accumulated.loss_count "accumulator" : !t
 train.state @accumulated.w0 "accumulator" : !t
 train.state @accumulated.w1 "accumulator" : !t
 
-// CHECK: module attributes {memory.recomputed = array<f64: 1.000000e+00,
+// CHECK: module attributes {train.recomputed_work = array<f64: 1.000000e+00,
 // CHECK-LABEL: func.func @micro
 // CHECK-SAME: %[[X:[a-z0-9]*]]: tensor<256xf32> {train.input = "x"}, %[[W0:[a-z0-9]*]]: tensor<256xf32> {train.state = @w0}
 // CHECK: %[[A0:.*]] = train.fused(%[[X]], %[[W0]])

@@ -19,8 +19,8 @@ module attributes {dist.mesh = #dist.mesh<dp=2>} {
   // CHECK: train.convert
   // CHECK: train.convert
   // CHECK: dist.pass = "forward"
-  // CHECK: train.fused(%{{.*}}) {train.of_other_ranks}
-  // CHECK: %[[S:.*]] = train.fused(%{{.*}}) {train.of_other_ranks}
+  // CHECK: train.fused(%{{.*}}) {of_other_ranks}
+  // CHECK: %[[S:.*]] = train.fused(%{{.*}}) {of_other_ranks}
   // CHECK-NOT: {{[{ ]}}recomputed
   // CHECK: train.neg
   // CHECK-NOT: {{[{ ]}}recomputed
@@ -54,12 +54,12 @@ module attributes {dist.mesh = #dist.mesh<dp=2>} {
       %r = train.mul %a, %b : (!t, !t) -> !t loc(#layer0)
       train.yield %r : !t
     }
-    %a0 = train.fused(%m0) {train.of_other_ranks} : (!t) -> !t {
+    %a0 = train.fused(%m0) {of_other_ranks} : (!t) -> !t {
     ^bb0(%a: !t):
       %r = train.exp %a : (!t) -> !t loc(#layer0)
       train.yield %r : !t
     }
-    %s0 = train.fused(%m0) {train.of_other_ranks} : (!t) -> !t {
+    %s0 = train.fused(%m0) {of_other_ranks} : (!t) -> !t {
     ^bb0(%a: !t):
       %r = train.log %a : (!t) -> !t loc(#layer0)
       train.yield %r : !t
@@ -79,7 +79,7 @@ module attributes {dist.mesh = #dist.mesh<dp=2>} {
       %r = train.neg %a : (!t) -> !t loc(#layer1)
       train.yield %r : !t
     }
-    %t1 = train.fused(%h0, %h1) {train.gradients = array<i64: 0>} : (!t, !t) -> !t {
+    %t1 = train.fused(%h0, %h1) {gradients = array<i64: 0>} : (!t, !t) -> !t {
     ^bb0(%a: !t, %b: !t):
       %r = train.mul %a, %b : (!t, !t) -> !t
       train.yield %r : !t
@@ -89,7 +89,7 @@ module attributes {dist.mesh = #dist.mesh<dp=2>} {
       %r = dist.all_gather %a {axes = ["dp"], dim = 0 : i64, dist.pass = "backward", traffic = "parameters"} : (!s) -> !t
       train.yield %r : !t
     }
-    %t0 = train.fused(%m0, %s0, %p0) {train.gradients = array<i64: 0>} : (!t, !t, !t) -> !t {
+    %t0 = train.fused(%m0, %s0, %p0) {gradients = array<i64: 0>} : (!t, !t, !t) -> !t {
     ^bb0(%a: !t, %b: !t, %c: !t):
       %r = train.mul %a, %b : (!t, !t) -> !t
       %q = train.mul %r, %c : (!t, !t) -> !t

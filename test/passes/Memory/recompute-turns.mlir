@@ -21,7 +21,7 @@ module attributes {dist.mesh = #dist.mesh<sp=4>} {
   // CHECK-NEXT: ^bb0
   // CHECK-NEXT: dist.send_receive {{.*}}shift = 3 : i64
   // CHECK-NOT: recomputed
-  // CHECK: train.fused(%[[END]], %{{.*}}) {train.gradients
+  // CHECK: train.fused(%[[END]], %{{.*}}) {gradients
   // CHECK-NOT: dist.send_receive
   // CHECK: return
   // KEPT-LABEL: func.func @step
@@ -50,7 +50,7 @@ module attributes {dist.mesh = #dist.mesh<sp=4>} {
       %r = dist.send_receive %a {axes = ["sp"], dist.pass = "forward", shift = 1 : i64, traffic = "activations"} : (!t) -> !t loc(#layer0)
       train.yield %r : !t
     }
-    %a0 = train.fused(%k0, %k1, %k2, %k3) {train.of_other_ranks} : (!t, !t, !t, !t) -> !t {
+    %a0 = train.fused(%k0, %k1, %k2, %k3) {of_other_ranks} : (!t, !t, !t, !t) -> !t {
     ^bb0(%a: !t, %b: !t, %c: !t, %d: !t):
       %r = train.mul %a, %b : (!t, !t) -> !t loc(#layer0)
       %q = train.mul %c, %d : (!t, !t) -> !t loc(#layer0)
@@ -72,12 +72,12 @@ module attributes {dist.mesh = #dist.mesh<sp=4>} {
       %r = train.neg %a : (!t) -> !t loc(#layer1)
       train.yield %r : !t
     }
-    %g1 = train.fused(%h0, %h1) {train.gradients = array<i64: 0>} : (!t, !t) -> !t {
+    %g1 = train.fused(%h0, %h1) {gradients = array<i64: 0>} : (!t, !t) -> !t {
     ^bb0(%a: !t, %b: !t):
       %r = train.mul %a, %b : (!t, !t) -> !t
       train.yield %r : !t
     }
-    %g0 = train.fused(%k3, %a0) {train.gradients = array<i64: 0>} : (!t, !t) -> !t {
+    %g0 = train.fused(%k3, %a0) {gradients = array<i64: 0>} : (!t, !t) -> !t {
     ^bb0(%a: !t, %b: !t):
       %r = train.mul %a, %b : (!t, !t) -> !t
       train.yield %r : !t

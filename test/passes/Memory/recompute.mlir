@@ -24,13 +24,13 @@ train.state @w3 "parameter" : !t
 // them; what the library computes. A recomputed op stands before its first
 // reader, and the last layer, whose backward comes at once, is never computed
 // again.
-// LAYER: module attributes {memory.recomputed = array<f64: 6.000000e+00,
-// SQRT: module attributes {memory.recomputed = array<f64: 5.000000e+00,
-// SELECTIVE: module attributes {memory.recomputed = array<f64: 6.000000e+00,
+// LAYER: module attributes {train.recomputed_work = array<f64: 6.000000e+00,
+// SQRT: module attributes {train.recomputed_work = array<f64: 5.000000e+00,
+// SELECTIVE: module attributes {train.recomputed_work = array<f64: 6.000000e+00,
 
 // Tests that with a budget nothing runs again that need not.
-// ENOUGH: module attributes {memory.recomputed = array<f64: 0.000000e+00,
-// TIGHT: module attributes {memory.recomputed = array<f64: 1.000000e+00,
+// ENOUGH: module attributes {train.recomputed_work = array<f64: 0.000000e+00,
+// TIGHT: module attributes {train.recomputed_work = array<f64: 1.000000e+00,
 
 // CHECK-LABEL: func.func @step
 // CHECK-SAME: (%[[X:.*]]: tensor<256xf32> {{.*}}, %[[W0:.*]]: tensor<256xf32> {train.state = @w0}
@@ -143,7 +143,7 @@ func.func @step(%h: !t {train.input = "x"},
     %r = train.sub %x, %y : (!t, !t) -> !t
     train.yield %r : !t
   }
-  %g3 = train.fused(%da3, %h2) {train.gradients = array<i64: 0>} : (!t, !t) -> !t {
+  %g3 = train.fused(%da3, %h2) {gradients = array<i64: 0>} : (!t, !t) -> !t {
   ^bb0(%x: !t, %y: !t):
     %r = train.mul %x, %y : (!t, !t) -> !t
     train.yield %r : !t
@@ -168,7 +168,7 @@ func.func @step(%h: !t {train.input = "x"},
     %r = train.sub %x, %y : (!t, !t) -> !t
     train.yield %r : !t
   }
-  %g2 = train.fused(%da2, %h1) {train.gradients = array<i64: 0>} : (!t, !t) -> !t {
+  %g2 = train.fused(%da2, %h1) {gradients = array<i64: 0>} : (!t, !t) -> !t {
   ^bb0(%x: !t, %y: !t):
     %r = train.mul %x, %y : (!t, !t) -> !t
     train.yield %r : !t
@@ -193,7 +193,7 @@ func.func @step(%h: !t {train.input = "x"},
     %r = train.sub %x, %y : (!t, !t) -> !t
     train.yield %r : !t
   }
-  %g1 = train.fused(%da1, %h0) {train.gradients = array<i64: 0>} : (!t, !t) -> !t {
+  %g1 = train.fused(%da1, %h0) {gradients = array<i64: 0>} : (!t, !t) -> !t {
   ^bb0(%x: !t, %y: !t):
     %r = train.mul %x, %y : (!t, !t) -> !t
     train.yield %r : !t
@@ -218,7 +218,7 @@ func.func @step(%h: !t {train.input = "x"},
     %r = train.sub %x, %y : (!t, !t) -> !t
     train.yield %r : !t
   }
-  %g0 = train.fused(%da0, %h) {train.gradients = array<i64: 0>} : (!t, !t) -> !t {
+  %g0 = train.fused(%da0, %h) {gradients = array<i64: 0>} : (!t, !t) -> !t {
   ^bb0(%x: !t, %y: !t):
     %r = train.mul %x, %y : (!t, !t) -> !t
     train.yield %r : !t

@@ -7,7 +7,7 @@
 train.state @w "parameter" : tensor<4x4xbf16>
 // CHECK-LABEL: func.func @step
 // CHECK-SAME: %[[W:.*]]: tensor<4x4xf32> {train.state = @w}
-// CHECK: %[[R:.*]] = train.convert %[[W]] {train.rounds_parameter} : (tensor<4x4xf32>) -> tensor<4x4xbf16>
+// CHECK: %[[R:.*]] = train.convert %[[W]] {rounds_parameter} : (tensor<4x4xf32>) -> tensor<4x4xbf16>
 // CHECK: train.matmul %{{.*}}, %[[R]]
 func.func @step(%w: tensor<4x4xbf16> {train.state = @w},
     %x: tensor<8x4xbf16> {train.input = "x"}) -> (tensor<f32> {train.metric = "loss"}) {

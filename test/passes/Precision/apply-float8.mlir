@@ -4,8 +4,8 @@
 // of other sizes and those of excluded weights.
 // CHECK: module attributes {dist.notes = ["1 product of values and weights, and their gradients' products, are of 8-bit floats; of bfloat16 stay those of v (excluded), odd (16 rows by 32 x 24: not multiples of 16), head (in front of the loss)"]}
 // CHECK-LABEL: func.func @step
-// CHECK: train.matmul {{.*}} {train.float8 = [f8E4M3FN, f8E4M3FN, "w"]} : (tensor<16x32xbf16>, tensor<32x32xbf16>)
-// CHECK-NOT: train.float8
+// CHECK: train.matmul {{.*}} {float8 = [f8E4M3FN, f8E4M3FN, "w"]} : (tensor<16x32xbf16>, tensor<32x32xbf16>)
+// CHECK-NOT: float8
 train.state @w "parameter" : tensor<32x32xbf16>
 train.state @v "parameter" : tensor<32x32xbf16>
 train.state @odd "parameter" : tensor<32x24xbf16>

@@ -10,9 +10,9 @@ train.state @w "parameter" : tensor<4x4xf32>
 // CHECK-LABEL: func.func @step
 // CHECK-SAME: (%[[W:.*]]: tensor<4x4xf32> {train.state = @w}, %[[X:.*]]: tensor<8x4xf32>
 // CHECK: train.relu
-// CHECK: %[[ROUNDED:.*]] = train.convert %[[W]] {train.rounds_parameter} : (tensor<4x4xf32>) -> tensor<4x4xbf16>
+// CHECK: %[[ROUNDED:.*]] = train.convert %[[W]] {rounds_parameter} : (tensor<4x4xf32>) -> tensor<4x4xbf16>
 // CHECK-NEXT: train.matmul %{{.*}}, %[[ROUNDED]] : {{.*}} -> tensor<8x4xbf16>
-// HALF: train.convert %{{.*}} {train.rounds_parameter} : (tensor<4x4xf32>) -> tensor<4x4xf16>
+// HALF: train.convert %{{.*}} {rounds_parameter} : (tensor<4x4xf32>) -> tensor<4x4xf16>
 func.func @step(%w: tensor<4x4xf32> {train.state = @w},
     %x: tensor<8x4xf32> {train.input = "x"}) -> (tensor<f32> {train.metric = "loss"}) {
   %0 = train.relu %x : (tensor<8x4xf32>) -> tensor<8x4xf32>

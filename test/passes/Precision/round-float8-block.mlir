@@ -13,8 +13,8 @@ train.state @w "parameter" : tensor<256x128xf32>
 train.state @w.bf16 "copy" : tensor<256x128xbf16> {parameter = "w"}
 func.func @step(%x: tensor<128x256xbf16> {train.input = "x"}, %g: tensor<128x128xbf16> {train.input = "g"},
     %w: tensor<256x128xbf16> {train.state = @w.bf16}) -> (tensor<128x128xbf16>, tensor<128x256xbf16>, tensor<256x128xbf16>) {
-  %0 = train.matmul %x, %w {train.float8 = [f8E4M3FN, f8E4M3FN, "w"]} : (tensor<128x256xbf16>, tensor<256x128xbf16>) -> tensor<128x128xbf16>
-  %1 = train.matmul %g, %w {transpose_rhs, train.float8 = [f8E5M2, f8E4M3FN, "w"]} : (tensor<128x128xbf16>, tensor<256x128xbf16>) -> tensor<128x256xbf16>
-  %2 = train.matmul %x, %g {transpose_lhs, train.float8 = [f8E4M3FN, f8E5M2, "w"]} : (tensor<128x256xbf16>, tensor<128x128xbf16>) -> tensor<256x128xbf16>
+  %0 = train.matmul %x, %w {float8 = [f8E4M3FN, f8E4M3FN, "w"]} : (tensor<128x256xbf16>, tensor<256x128xbf16>) -> tensor<128x128xbf16>
+  %1 = train.matmul %g, %w {transpose_rhs, float8 = [f8E5M2, f8E4M3FN, "w"]} : (tensor<128x128xbf16>, tensor<256x128xbf16>) -> tensor<128x256xbf16>
+  %2 = train.matmul %x, %g {transpose_lhs, float8 = [f8E4M3FN, f8E5M2, "w"]} : (tensor<128x256xbf16>, tensor<128x128xbf16>) -> tensor<256x128xbf16>
   return %0, %1, %2 : tensor<128x128xbf16>, tensor<128x256xbf16>, tensor<256x128xbf16>
 }

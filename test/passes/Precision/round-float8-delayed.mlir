@@ -33,8 +33,8 @@ train.state @w "parameter" : tensor<32x48xf32>
 train.state @w.bf16 "copy" : tensor<32x48xbf16> {parameter = "w"}
 func.func @step(%x: tensor<16x32xbf16> {train.input = "x"}, %g: tensor<16x48xbf16> {train.input = "g"},
     %w: tensor<32x48xbf16> {train.state = @w.bf16}) -> (tensor<16x48xbf16>, tensor<16x32xbf16>, tensor<32x48xbf16>) {
-  %0 = train.matmul %x, %w {train.float8 = [f8E4M3FN, f8E4M3FN, "w"]} : (tensor<16x32xbf16>, tensor<32x48xbf16>) -> tensor<16x48xbf16>
-  %1 = train.matmul %g, %w {transpose_rhs, train.float8 = [f8E5M2, f8E4M3FN, "w"]} : (tensor<16x48xbf16>, tensor<32x48xbf16>) -> tensor<16x32xbf16>
-  %2 = train.matmul %x, %g {transpose_lhs, train.float8 = [f8E4M3FN, f8E5M2, "w"]} : (tensor<16x32xbf16>, tensor<16x48xbf16>) -> tensor<32x48xbf16>
+  %0 = train.matmul %x, %w {float8 = [f8E4M3FN, f8E4M3FN, "w"]} : (tensor<16x32xbf16>, tensor<32x48xbf16>) -> tensor<16x48xbf16>
+  %1 = train.matmul %g, %w {transpose_rhs, float8 = [f8E5M2, f8E4M3FN, "w"]} : (tensor<16x48xbf16>, tensor<32x48xbf16>) -> tensor<16x32xbf16>
+  %2 = train.matmul %x, %g {transpose_lhs, float8 = [f8E4M3FN, f8E5M2, "w"]} : (tensor<16x32xbf16>, tensor<16x48xbf16>) -> tensor<32x48xbf16>
   return %0, %1, %2 : tensor<16x48xbf16>, tensor<16x32xbf16>, tensor<32x48xbf16>
 }

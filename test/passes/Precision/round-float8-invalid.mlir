@@ -4,7 +4,7 @@
 train.state @state.w.fp8_amax_input "constant" : tensor<4xf32>
 train.state @w "parameter" : tensor<32x48xbf16>
 func.func @step(%x: tensor<16x32xbf16> {train.input = "x"}, %w: tensor<32x48xbf16> {train.state = @w}) -> tensor<16x48xbf16> {
-  %0 = train.matmul %x, %w {train.float8 = [f8E4M3FN, f8E4M3FN, "w"]} : (tensor<16x32xbf16>, tensor<32x48xbf16>) -> tensor<16x48xbf16>
+  %0 = train.matmul %x, %w {float8 = [f8E4M3FN, f8E4M3FN, "w"]} : (tensor<16x32xbf16>, tensor<32x48xbf16>) -> tensor<16x48xbf16>
   return %0 : tensor<16x48xbf16>
 }
 
@@ -13,7 +13,7 @@ func.func @step(%x: tensor<16x32xbf16> {train.input = "x"}, %w: tensor<32x48xbf1
 train.state @w "parameter" : tensor<32x48xbf16>
 func.func @step(%x: tensor<16x32xbf16> {train.input = "x"}, %w: tensor<32x48xbf16> {train.state = @w}) -> tensor<16x48xbf16> {
   // expected-error @+1 {{expected the weight's name in [f8E4M3FN, f8E4M3FN]}}
-  %0 = train.matmul %x, %w {train.float8 = [f8E4M3FN, f8E4M3FN]} : (tensor<16x32xbf16>, tensor<32x48xbf16>) -> tensor<16x48xbf16>
+  %0 = train.matmul %x, %w {float8 = [f8E4M3FN, f8E4M3FN]} : (tensor<16x32xbf16>, tensor<32x48xbf16>) -> tensor<16x48xbf16>
   return %0 : tensor<16x48xbf16>
 }
 
@@ -22,15 +22,6 @@ func.func @step(%x: tensor<16x32xbf16> {train.input = "x"}, %w: tensor<32x48xbf1
 // expected-error @+1 {{'w' is a weight of several stages, or of replicas of one, which would each keep largest magnitudes of their own; give its nodes one stage with --stages, and no replicas, or use --fp8-scaling current or block}}
 train.state @w "parameter" : tensor<32x48xbf16> {holders = array<i64: 0, 1>}
 func.func @step(%x: tensor<16x32xbf16> {train.input = "x"}, %w: tensor<32x48xbf16> {train.state = @w}) -> tensor<16x48xbf16> {
-  %0 = train.matmul %x, %w {train.float8 = [f8E4M3FN, f8E4M3FN, "w"]} : (tensor<16x32xbf16>, tensor<32x48xbf16>) -> tensor<16x48xbf16>
-  return %0 : tensor<16x48xbf16>
-}
-
-// -----
-
-train.state @w "parameter" : tensor<32x48xbf16>
-func.func @step(%x: tensor<16x32xbf16> {train.input = "x"}, %w: tensor<32x48xbf16> {train.state = @w}) -> tensor<16x48xbf16> {
-  // expected-error @+1 {{expected two types of 8-bit floats, and a weight's name, in train.float8, found [bf16, f8E4M3FN, "w"]}}
-  %0 = train.matmul %x, %w {train.float8 = [bf16, f8E4M3FN, "w"]} : (tensor<16x32xbf16>, tensor<32x48xbf16>) -> tensor<16x48xbf16>
+  %0 = train.matmul %x, %w {float8 = [f8E4M3FN, f8E4M3FN, "w"]} : (tensor<16x32xbf16>, tensor<32x48xbf16>) -> tensor<16x48xbf16>
   return %0 : tensor<16x48xbf16>
 }

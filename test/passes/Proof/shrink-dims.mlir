@@ -95,6 +95,6 @@ func.func @forward(%w: tensor<2x20x6xf32> {train.state = @w}, %x: tensor<16x20xf
   // CHECK: train.grouped_matmul {{.*}} : (tensor<4x[[D:[0-9]+]]xf32>, tensor<2x[[D]]x6xf32>
   %0 = train.grouped_matmul %x, %w, %a, %ids {experts = 2 : i64} : (tensor<16x20xf32>, tensor<2x20x6xf32>, tensor<16xi64>, tensor<2xi64>) -> tensor<16x6xf32>
   // CHECK: train.grouped_matmul {{.*}} : (tensor<24x[[D]]xf32>
-  %1 = train.grouped_matmul %y, %w, %b, %ids {experts = 2 : i64, train.room_groups = 2 : i64, train.room_capacity = 8 : i64} : (tensor<24x20xf32>, tensor<2x20x6xf32>, tensor<24xi64>, tensor<2xi64>) -> tensor<24x6xf32>
+  %1 = train.grouped_matmul %y, %w, %b, %ids {experts = 2 : i64, room_groups = 2 : i64, room_capacity = 8 : i64} : (tensor<24x20xf32>, tensor<2x20x6xf32>, tensor<24xi64>, tensor<2xi64>) -> tensor<24x6xf32>
   return %0, %1 : tensor<16x6xf32>, tensor<24x6xf32>
 }

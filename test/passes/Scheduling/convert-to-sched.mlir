@@ -216,12 +216,12 @@ func.func @step(%x: !t {train.input = "x"})
     %r = train.exp %a : (!t) -> !t
     train.yield %r : !t
   }
-  %1 = train.fused(%0) {shared_buffers = array<i64: 0, 0>, train.gradients = array<i64: 0>} : (!t) -> !t {
+  %1 = train.fused(%0) {shared_buffers = array<i64: 0, 0>, gradients = array<i64: 0>} : (!t) -> !t {
   ^bb0(%a: !t):
     %r = train.tanh %a : (!t) -> !t
     train.yield %r : !t
   }
-  %2 = train.fused(%x) {train.gradients = array<i64: 0>} : (!t) -> !t {
+  %2 = train.fused(%x) {gradients = array<i64: 0>} : (!t) -> !t {
   ^bb0(%a: !t):
     %r = train.tanh %a : (!t) -> !t
     train.yield %r : !t

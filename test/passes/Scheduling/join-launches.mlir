@@ -81,7 +81,7 @@ sched.program @stay {
   %x = sched.input "x" : memref<160xf32>
   %a = sched.alloc "activations" : memref<160xf32>
   sched.launch @small ins(%x : memref<160xf32>) outs(%a : memref<160xf32>) {bytes = 1.0e7 : f64}
-  %b = sched.alloc "activations" {sched.offload} : memref<160xf32>
+  %b = sched.alloc "activations" {offload} : memref<160xf32>
   sched.launch @small ins(%x : memref<160xf32>) outs(%b : memref<160xf32>) {bytes = 640.0 : f64}
   %c = sched.alloc "activations" : memref<160xf32>
   sched.launch @small ins(%a : memref<160xf32>) outs(%c : memref<160xf32>) {bytes = 640.0 : f64}

@@ -5,7 +5,7 @@
 
 // Tests that a table which a step begins with stays on the device, and that this
 // is said; a layer's parameter, wanted later, is copied.
-// CHECK: module attributes {dist.notes = ["1 of 2 parameters to offload stays on the device (table; 4.00 MiB): steps or micro-batches begin with it, and a copy would come too late; a --memory-budget without room for it moves it, too"], memory.staying = 4194304 : i64, sched.target
+// CHECK: module attributes {dist.notes = ["1 of 2 parameters to offload stays on the device (table; 4.00 MiB): steps or micro-batches begin with it, and a copy would come too late; a --memory-budget without room for it moves it, too"], sched.target = {{.*}}, train.staying = 4194304 : i64
 // CHECK: train.state @table "parameter" : tensor<1048576xf32>
 // CHECK-NOT: {offloaded}
 // CHECK: train.state @layer "parameter" : tensor<1048576xf32> {offloaded}
@@ -13,7 +13,7 @@
 // CHECK-NOT: fetch table
 // CHECK: label = "fetch layer"
 // CHECK-NOT: label =
-module attributes {memory.keeps_busy, sched.target = #sched.target<device = "cuda">} {
+module attributes {train.keeps_busy, sched.target = #sched.target<device = "cuda">} {
 train.state @table "parameter" : tensor<1048576xf32>  {offloaded}
 train.state @layer "parameter" : tensor<1048576xf32> {offloaded}
 sched.kernel @add {
@@ -41,7 +41,7 @@ sched.program @step {
 // CHECK-LABEL: sched.program @apart
 // CHECK-COUNT-2: label = "fetch layer"
 // CHECK-NOT: label = "fetch layer"
-module attributes {memory.keeps_busy, sched.target = #sched.target<device = "cuda">} {
+module attributes {train.keeps_busy, sched.target = #sched.target<device = "cuda">} {
 train.state @layer "parameter" : tensor<1048576xf32> {offloaded}
 sched.kernel @add {
 ^bb0(%x: tensor<1048576xf32>, %y: tensor<1048576xf32>):
@@ -76,7 +76,7 @@ sched.program @apart {
 // CHECK-NOT: {offloaded}
 // CHECK-LABEL: sched.program @micro
 // CHECK-NOT: fetch
-module attributes {memory.keeps_busy, sched.target = #sched.target<device = "cuda">} {
+module attributes {train.keeps_busy, sched.target = #sched.target<device = "cuda">} {
 train.state @table "parameter" : tensor<1048576xf32> {offloaded}
 sched.kernel @add {
 ^bb0(%x: tensor<1048576xf32>, %y: tensor<1048576xf32>):
@@ -112,7 +112,7 @@ sched.program @micro {
 // CHECK-NOT: fetch last
 // CHECK: label = "fetch middle"
 // CHECK-NOT: fetch first
-module attributes {memory.keeps_busy, sched.target = #sched.target<device = "cuda">, train.role = 0 : i64} {
+module attributes {train.keeps_busy, sched.target = #sched.target<device = "cuda">, train.role = 0 : i64} {
 train.state @first "parameter" : tensor<1048576xf32> {offloaded}
 train.state @middle "parameter" : tensor<1048576xf32> {offloaded}
 train.state @last "parameter" : tensor<1048576xf32> {offloaded}
@@ -156,7 +156,7 @@ sched.program @backward {
 // CHECK-NOT: fetch
 // CHECK-LABEL: sched.program @weight_gradients.0
 // CHECK-NOT: fetch
-module attributes {memory.keeps_busy, sched.target = #sched.target<device = "cuda">, train.role = 0 : i64} {
+module attributes {train.keeps_busy, sched.target = #sched.target<device = "cuda">, train.role = 0 : i64} {
 train.state @table "parameter" : tensor<1048576xf32> {offloaded}
 train.state @other "parameter" : tensor<1048576xf32> {offloaded}
 sched.kernel @add {
@@ -193,7 +193,7 @@ sched.program @weight_gradients.0 {
 // CHECK-DAG: label = "fetch table"
 // CHECK-DAG: label = "fetch late.bf16"
 // CHECK-NOT: fetch table.bf16
-module attributes {memory.keeps_busy, sched.target = #sched.target<device = "cuda">} {
+module attributes {train.keeps_busy, sched.target = #sched.target<device = "cuda">} {
 train.state @table "parameter" : tensor<1048576xf32> {offloaded}
 train.state @table.bf16 "copy" : tensor<1048576xbf16> {offloaded, parameter = "table"}
 train.state @late.bf16 "copy" : tensor<1048576xbf16> {offloaded, parameter = "late"}
@@ -227,7 +227,7 @@ sched.program @apply {
 
 // Tests that on a module without the mark, as a plan for a budget may be, nothing
 // stays.
-// CHECK: module attributes {memory.waiting = array<f64: {{[^>]*}}>, sched.target
+// CHECK: module attributes {sched.target = {{.*}}, train.waiting = array<f64: {{[^>]*}}>}
 // CHECK: train.state @table "parameter" : tensor<1048576xf32> {offloaded}
 // CHECK-LABEL: sched.program @step
 // CHECK: label = "fetch table"
@@ -265,7 +265,7 @@ sched.program @step {
 // CHECK-DAG: label = "store moment"
 // CHECK-NOT: late"
 // CHECK: sched.output
-module attributes {memory.keeps_busy, sched.target = #sched.target<device = "cuda", machine = #sched.machine<name = "g", rates = [#sched.rate<work = "kernel", type = "f32", flops = 1.0e15>], bytes = 1.0e12, copy = 4.0e10, copy_seconds = 1.0e-5, host = 5.0e10, launch = 0.0, links = [#sched.link<ranks = 4, seconds = 1.0e-6, bytes = 1.0e9>], ways = ["ring"], axes = ["dp"], sizes = [4]>>} {
+module attributes {train.keeps_busy, sched.target = #sched.target<device = "cuda", machine = #sched.machine<name = "g", rates = [#sched.rate<work = "kernel", type = "f32", flops = 1.0e15>], bytes = 1.0e12, copy = 4.0e10, copy_seconds = 1.0e-5, host = 5.0e10, launch = 0.0, links = [#sched.link<ranks = 4, seconds = 1.0e-6, bytes = 1.0e9>], ways = ["ring"], axes = ["dp"], sizes = [4]>>} {
 train.state @late "parameter" : tensor<1048576xf32> {offloaded}
 train.state @early "parameter" : tensor<1048576xf32> {offloaded}
 train.state @moment "optimizer" : tensor<1048576xf32> {offloaded}
@@ -304,7 +304,7 @@ sched.program @step {
 // JOINED: sched.launch @square ins(%[[FAR:[0-9]+]] :
 // JOINED: sched.launch @square ins(%[[FAR]] :
 // JOINED: sched.launch @joined_0 ins(%{{.*}}, %{{.*}} :
-module attributes {memory.keeps_busy, sched.target = #sched.target<device = "cuda">} {
+module attributes {train.keeps_busy, sched.target = #sched.target<device = "cuda">} {
 train.state @near "parameter" : tensor<2048xf32> {offloaded}
 train.state @far "optimizer" : tensor<2048xf32> {offloaded}
 sched.kernel @square {

@@ -22,7 +22,7 @@ sched.kernel @add {
 // CHECK: sched.launch @add
 sched.program @cpu {
   %x = sched.input "x" : memref<1024xf32>
-  %a = sched.alloc "activations" {sched.offload} : memref<1024xf32>
+  %a = sched.alloc "activations" {offload} : memref<1024xf32>
   sched.launch @exp ins(%x : memref<1024xf32>) outs(%a : memref<1024xf32>) {bytes = 2.0e7 : f64}
   %b = sched.alloc "activations" : memref<1024xf32>
   sched.launch @exp ins(%a : memref<1024xf32>) outs(%b : memref<1024xf32>) {bytes = 2.0e7 : f64}
@@ -59,7 +59,7 @@ sched.kernel @add {
 // CHECK: sched.launch @add
 sched.program @gpu {
   %x = sched.input "x" : memref<1024xf32>
-  %a = sched.alloc "activations" {sched.offload} : memref<1024xf32>
+  %a = sched.alloc "activations" {offload} : memref<1024xf32>
   sched.launch @exp ins(%x : memref<1024xf32>) outs(%a : memref<1024xf32>) {bytes = 2.0e7 : f64}
   %b = sched.alloc "activations" : memref<1024xf32>
   sched.launch @exp ins(%a : memref<1024xf32>) outs(%b : memref<1024xf32>) {bytes = 2.0e7 : f64}

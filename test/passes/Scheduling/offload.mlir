@@ -53,7 +53,7 @@ sched.kernel @add {
 }
 
 // CHECK-LABEL: sched.program @step
-// CHECK: %[[A:.*]] = sched.alloc "activations" {{.*}}sched.offload}
+// CHECK: %[[A:.*]] = sched.alloc "activations" {offload
 // CHECK: %[[AGAIN:.*]] = sched.alloc "activations"
 // CHECK: %[[FAR:.*]] = sched.alloc "offloaded" {offset = 0
 // CHECK: sched.launch @exp {{.*}} outs(%[[A]]
@@ -69,7 +69,7 @@ sched.kernel @add {
 // CHECK: sched.launch @add ins(%{{.*}}, %[[AGAIN]]
 sched.program @step {
   %x = sched.input "x" : memref<1024xf32>
-  %a = sched.alloc "activations" {sched.offload} : memref<1024xf32>
+  %a = sched.alloc "activations" {offload} : memref<1024xf32>
   sched.launch @exp ins(%x : memref<1024xf32>) outs(%a : memref<1024xf32>) {bytes = 1.0e9 : f64}
   %b = sched.alloc "activations" : memref<1024xf32>
   sched.launch @exp ins(%a : memref<1024xf32>) outs(%b : memref<1024xf32>) {bytes = 1.0e9 : f64}

@@ -64,7 +64,7 @@ func.func @turns(%key: !part {train.input = "key"}, %q: !half {train.input = "q"
     %r = train.slice %a {offsets = array<i64: 0, 0, 0, 0>, strides = array<i64: 1, 1, 1, 1>} : (!all) -> !half
     train.yield %r : !half
   }
-  %dq = train.fused(%block0#0, %block0#0) {train.running_sum} : (!half, !half) -> !half {
+  %dq = train.fused(%block0#0, %block0#0) {running_sum} : (!half, !half) -> !half {
   ^bb0(%a: !half, %b: !half):
     %r = train.add %a, %b : (!half, !half) -> !half
     train.yield %r : !half
@@ -104,7 +104,7 @@ func.func @turns(%key: !part {train.input = "key"}, %q: !half {train.input = "q"
     %r:3 = train.attention_grad %a, %b, %b, %a, %c, %a {scale = 2.0 : f64} : (!half, !half, !half, !half, !sums, !half) -> (!half, !half, !half)
     train.yield %r#0, %r#1 : !half, !half
   }
-  %more = train.fused(%dq, %block1#0) {train.running_sum} : (!half, !half) -> !half {
+  %more = train.fused(%dq, %block1#0) {running_sum} : (!half, !half) -> !half {
   ^bb0(%a: !half, %b: !half):
     %r = train.add %a, %b : (!half, !half) -> !half
     train.yield %r : !half

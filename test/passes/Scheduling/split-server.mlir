@@ -42,12 +42,12 @@ module attributes {dist.mesh = #dist.mesh<dp=2>, dist.notes = ["of both"], dist.
     }
     %2 = train.fused(%1#0) {library = "zc.collective"} : (tensor<4xf32>) -> tensor<4xf32> {
     ^bb0(%a: tensor<4xf32>):
-      %r = dist.broadcast %a {axes = ["dp"], dist.server = @w, root = 0 : i64, traffic = "parameters"} : (tensor<4xf32>) -> tensor<4xf32>
+      %r = dist.broadcast %a {axes = ["dp"], of_server, root = 0 : i64, served = @w, traffic = "parameters"} : (tensor<4xf32>) -> tensor<4xf32>
       train.yield %r : tensor<4xf32>
     }
     %3 = train.fused(%1#2) {library = "zc.collective"} : (tensor<f32>) -> tensor<f32> {
     ^bb0(%a: tensor<f32>):
-      %r = dist.broadcast %a {axes = ["dp"], dist.server, root = 0 : i64, traffic = "scalars"} : (tensor<f32>) -> tensor<f32>
+      %r = dist.broadcast %a {axes = ["dp"], of_server, root = 0 : i64, traffic = "scalars"} : (tensor<f32>) -> tensor<f32>
       train.yield %r : tensor<f32>
     }
     return %2, %1#1, %3 : tensor<4xf32>, tensor<4xf32>, tensor<f32>

@@ -12,8 +12,8 @@
 // CHECK: train.attention {{.*}}dist.exchange = array<i64: 1, 2>
 // GATHER: train.input = "x", train.token_dim = 1 : i64}
 // GATHER-NOT: dist.exchange
-// GATHER: train.attention {{.*}}train.tokens = "gather"
-// RING: train.attention {{.*}}train.tokens = "ring"
+// GATHER: train.attention {{.*}}tokens = "gather"
+// RING: train.attention {{.*}}tokens = "ring"
 // NONE: train.input = "x", train.token_dim = 1 : i64}
 // NONE-SAME: train.input = "times", train.no_tokens}
 func.func @step(

@@ -7,7 +7,7 @@
 // CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<2x8x3x6xf32> {{.*}} %[[MASK:[a-z0-9]+]]: tensor<2x1x1x8xf32>
 // CHECK-DAG: train.gather %[[X]]
 // CHECK-DAG: %[[ORDERED:.*]] = train.gather %[[MASK]], {{.*}} {dim = 3 : i64}
-// CHECK: train.attention %{{.*}}, %[[ORDERED]] {causal, {{.*}}train.tokens = "ring=zigzag"}
+// CHECK: train.attention %{{.*}}, %[[ORDERED]] {causal, {{.*}}tokens = "ring=zigzag"}
 func.func @step(%x: tensor<2x8x3x6xf32> {train.input = "x", train.batch_dim = 0 : i64},
                   %mask: tensor<2x1x1x8xf32> {train.input = "mask", train.batch_dim = 0 : i64}) -> tensor<2x8x3x6xf32> {
   %result, %sums = train.attention %x, %x, %x, %mask {causal, scale = 0.5 : f64} : (tensor<2x8x3x6xf32>, tensor<2x8x3x6xf32>, tensor<2x8x3x6xf32>, tensor<2x1x1x8xf32>) -> (tensor<2x8x3x6xf32>, tensor<2x3x8xf32>)
@@ -21,7 +21,7 @@ func.func @step(%x: tensor<2x8x3x6xf32> {train.input = "x", train.batch_dim = 0 
 // CHECK-LABEL: func.func @known
 // CHECK: %[[KEYS:.*]] = train.select
 // CHECK: %[[ORDERED:.*]] = train.gather %[[KEYS]], {{.*}} {dim = 3 : i64}
-// CHECK: train.attention %{{.*}}, %[[ORDERED]] {causal, {{.*}}train.tokens = "ring=zigzag"}
+// CHECK: train.attention %{{.*}}, %[[ORDERED]] {causal, {{.*}}tokens = "ring=zigzag"}
 func.func @known(%x: tensor<2x8x3x6xf32> {train.input = "x", train.batch_dim = 0 : i64},
                   %seen: tensor<2x1x1x8xi1> {train.input = "seen", train.batch_dim = 0 : i64}) -> tensor<2x8x3x6xf32> {
   %zero = train.constant dense<0.0> : tensor<2x1x1x8xf32>

@@ -5,14 +5,14 @@
 // behind what tp divides is divided, and that a note names what has none.
 // CHECK: module attributes {{.*}}dist.notes = ["--zero leaves odd whole: no dim divides among 2 ranks"]
 module attributes {dist.mesh = #dist.mesh<dp=2,tp=2>} {
-  // CHECK: train.state @w "parameter" : tensor<3x4xf32> {dist.moments = #dist.sharding<_,dp>, dist.sharding = #dist.sharding<_,dp>, dist.why = "flag --zero"}
+  // CHECK: train.state @w "parameter" : tensor<3x4xf32> {dist.moments = #dist.sharding<_,dp>, dist.sharding = #dist.sharding<_,dp>, why = "flag --zero"}
   // CHECK-NEXT: train.state @odd "parameter" : tensor<3xf32>
-  // CHECK: train.state @v "parameter" : tensor<4xf32> {dist.moments = #dist.sharding<tp+dp>, dist.sharding = #dist.sharding<tp+dp>, dist.why = "rule; flag --zero"}
+  // CHECK: train.state @v "parameter" : tensor<4xf32> {dist.moments = #dist.sharding<tp+dp>, dist.sharding = #dist.sharding<tp+dp>, why = "rule; flag --zero"}
   // ONE: train.state @w "parameter" : tensor<3x4xf32> {dist.moments = #dist.sharding<_,dp>}
-  // ONE: train.state @v "parameter" : tensor<4xf32> {dist.moments = #dist.sharding<tp+dp>, dist.sharding = #dist.sharding<tp>, dist.why = "rule"}
+  // ONE: train.state @v "parameter" : tensor<4xf32> {dist.moments = #dist.sharding<tp+dp>, dist.sharding = #dist.sharding<tp>, why = "rule"}
   train.state @w "parameter" : tensor<3x4xf32>
   train.state @odd "parameter" : tensor<3xf32>
-  train.state @v "parameter" : tensor<4xf32> {dist.sharding = #dist.sharding<tp>, dist.why = "rule"}
+  train.state @v "parameter" : tensor<4xf32> {dist.sharding = #dist.sharding<tp>, why = "rule"}
 
   // Tests that stage 3 gathers it over what ZeRO divides, for each pass but the
   // last of the forward, and divides its gradient.

@@ -8,7 +8,7 @@
 // CHECK-SAME: {kind = "value", name = "fc: train.matmul", sharding = #dist.sharding<_,tp>, type = tensor<8x6xf32>, why = "by the rule of a matrix product, from w; gathered whole over tp for softmax of fc"}
 // CHECK-SAME: dist.notes = ["the step all-gathers [8, 6] of fc over tp before softmax", "evaluate all-gathers [8, 4] of x over tp before slice"]
 module attributes {dist.mesh = #dist.mesh<tp=2>} {
-  train.state @w "parameter" : tensor<4x6xf32> {dist.sharding = #dist.sharding<_,tp>, dist.why = "rule auto"}
+  train.state @w "parameter" : tensor<4x6xf32> {dist.sharding = #dist.sharding<_,tp>, why = "rule auto"}
   func.func @step(%w: tensor<4x6xf32> {train.state = @w, dist.sharding = #dist.sharding<_,tp>},
                   %x: tensor<8x4xf32> {train.input = "x"}) -> tensor<8x6xf32> {
     %0 = train.matmul %x, %w {dist.operands = [#dist.sharding<_,_>, #dist.sharding<_,tp>], dist.results = [#dist.sharding<_,tp>]} : (tensor<8x4xf32>, tensor<4x6xf32>) -> tensor<8x6xf32> loc(#fc)

@@ -110,12 +110,12 @@ func.func @terms(%g: tensor<4xf32> {train.state = @accumulated.w}, %w: tensor<4x
 // Tests that a term that is to be added up stays one where it is widened, others
 // are reduced while they are small.
 // CHECK-LABEL: func.func @widened
-// CHECK: train.convert %{{.*}}dist.operands = [#dist.sharding<_ unreduced dp>], dist.results = [#dist.sharding<_ unreduced dp>], train.stays_term
+// CHECK: train.convert %{{.*}}dist.operands = [#dist.sharding<_ unreduced dp>], dist.results = [#dist.sharding<_ unreduced dp>], stays_term
 // CHECK: train.convert %{{.*}}dist.operands = [#dist.sharding<_>], dist.results = [#dist.sharding<_>]
 func.func @widened(%x: tensor<8x4xf16> {train.input = "x", train.batch_dim = 0 : i64})
     -> (tensor<4xf32> {train.output = "a"}, tensor<4xf32> {train.output = "b"}) {
   %s = train.reduce "sum" %x {dims = array<i64: 0>} : (tensor<8x4xf16>) -> tensor<4xf16>
-  %a = train.convert %s {train.stays_term} : (tensor<4xf16>) -> tensor<4xf32>
+  %a = train.convert %s {stays_term} : (tensor<4xf16>) -> tensor<4xf32>
   %t = train.reduce "sum" %x {dims = array<i64: 0>} : (tensor<8x4xf16>) -> tensor<4xf16>
   %b = train.convert %t : (tensor<4xf16>) -> tensor<4xf32>
   return %a, %b : tensor<4xf32>, tensor<4xf32>

@@ -9,8 +9,8 @@
 // Tests one matrix for q, k and v: each of its blocks is divided by heads, as
 // the bias and the moments are, and both programs cut them in parts. One sum
 // forward, one backward; nothing is gathered.
-// CHECK: @qkv {{.*}}dist.blocks = [array<i64>, array<i64: 8, 4, 4>], dist.sharding = #dist.sharding<_,tp>, dist.why = "rule auto: with bias, o; leaves a rank {{.*}} of dim 1 each of the blocks of 8, 4, 4 by itself"
-// CHECK: @bias {{.*}}dist.blocks = [array<i64: 8, 4, 4>], dist.sharding = #dist.sharding<tp>
+// CHECK: @qkv {{.*}}blocks = [array<i64>, array<i64: 8, 4, 4>], dist.sharding = #dist.sharding<_,tp>, why = "rule auto: with bias, o; leaves a rank {{.*}} of dim 1 each of the blocks of 8, 4, 4 by itself"
+// CHECK: @bias {{.*}}blocks = [array<i64: 8, 4, 4>], dist.sharding = #dist.sharding<tp>
 // CHECK: @o {{.*}}{dist.sharding = #dist.sharding<tp,_>
 // CHECK-LABEL: func.func @step
 // CHECK: %[[VIEW:.*]] = train.reshape {{.*}}tensor<6x16xf32>) -> tensor<6x2x8xf32>
@@ -18,7 +18,7 @@
 // CHECK: train.reshape %[[PARTS]]#0 : (tensor<6x2x4xf32>) -> tensor<6x8xf32>
 // CHECK-LABEL: func.func @eval
 // CHECK: train.split {{.*}} : (tensor<6x2x8xf32>)
-// SUMS: @state.qkv.exp_avg {{.*}}dist.blocks = [array<i64>, array<i64: 8, 4, 4>], dist.sharding = #dist.sharding<_,tp>
+// SUMS: @state.qkv.exp_avg {{.*}}blocks = [array<i64>, array<i64: 8, 4, 4>], dist.sharding = #dist.sharding<_,tp>
 // SUMS-LABEL: func.func @step
 // SUMS-NOT: dist.all_gather
 // SUMS: train.attention
@@ -82,7 +82,7 @@ module attributes {dist.mesh = #dist.mesh<tp=2>} {
 // -----
 
 // Tests a reshape that cuts in three: the blocks come in front of the parts.
-// CHECK: @qkv {{.*}}dist.blocks = [array<i64>, array<i64: 4, 4, 4>]
+// CHECK: @qkv {{.*}}blocks = [array<i64>, array<i64: 4, 4, 4>]
 // CHECK-LABEL: func.func @step
 // CHECK: %[[VIEW:.*]] = train.reshape {{.*}}(tensor<6x12xf32>) -> tensor<6x2x3x2xf32>
 // CHECK: %[[BLOCKS:.*]] = train.transpose %[[VIEW]] {permutation = array<i64: 0, 2, 1, 3>}

@@ -8,7 +8,7 @@
 // with their bias, rows of the second, not its bias; and that of four layers
 // two pairs are made. Sums are taken of the first pair's result, and of the
 // gradient of what the second reads; its own result goes into a sum as it is.
-// CHECK: @w1 {{.*}}dist.sharding = #dist.sharding<_,tp>, dist.why = "rule auto: with b1, w2; leaves a rank {{[0-9.]+}} of {{[0-9.]+}} MFLOP of the forward, for sums of {{[0-9.]+}} MB"
+// CHECK: @w1 {{.*}}dist.sharding = #dist.sharding<_,tp>, why = "rule auto: with b1, w2; leaves a rank {{[0-9.]+}} of {{[0-9.]+}} MFLOP of the forward, for sums of {{[0-9.]+}} MB"
 // CHECK: @b1 {{.*}}dist.sharding = #dist.sharding<tp>
 // CHECK: @w2 {{.*}}dist.sharding = #dist.sharding<tp,_>
 // CHECK: @b2 "parameter" : tensor<8xf32>{{$}}

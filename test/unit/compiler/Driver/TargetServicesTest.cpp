@@ -10,6 +10,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
 #include "runtime/Simulate/Cluster.h"
+#include "test/unit/passes/Target/Nodes.h"
 #include "gtest/gtest.h"
 
 using namespace mlir;
@@ -37,15 +38,7 @@ protected:
     OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(
         R"(module attributes {dist.mesh = #dist.mesh<dp=4,tp=2>,)" + onModule +
             R"(sched.target = #sched.target<device = "cuda",
-              machine = #sched.machine<name = "nodes", rates = [
-                  #sched.rate<work = "kernel", type = "f32", flops = 1.0e12>,
-                  #sched.rate<work = "matmul", type = "f32", flops = 2.0e13>,
-                  #sched.rate<work = "matmul", type = "bf16", flops = 2.0e14>],
-                bytes = 1.0e12, copy = 1.0e10, copy_seconds = 1.0e-5,
-                host = 5.0e10, launch = 1.0e-6,
-                links = [#sched.link<ranks = 4, seconds = 1.0e-6, bytes = 1.0e11>,
-                         #sched.link<ranks = 64, seconds = 1.0e-5, bytes = 1.0e9>],
-                ways = )" +
+)" + std::string(test::kNodes) +
             ways + R"(, axes = ["dp", "tp"], sizes = [4, 2]>>} {
           func.func @step(%x: )" +
             types.substr(1, types.find(')') - 1) + R"() {

@@ -67,7 +67,7 @@ std::string writeNetwork(unsigned layers, std::mt19937 &random,
     pair(next, gradient, "%h" + std::to_string(i + pick(2)), "");
     gradient = next;
   }
-  pair("%g", gradient, "%h0", "{train.gradients = array<i64: 0>} ");
+  pair("%g", gradient, "%h0", "{gradients = array<i64: 0>} ");
   std::string last = "%h" + std::to_string(layers);
   if (hasMoments)
     for (std::string moment : {"%m", "%v"})

@@ -4,6 +4,7 @@
 
 #include "compiler/Driver/TargetServices.h"
 #include "test/unit/passes/Parsed.h"
+#include "test/unit/passes/Target/Nodes.h"
 
 using namespace mlir;
 
@@ -31,16 +32,8 @@ protected:
     program = parseSourceString<ModuleOp>(
         R"(module attributes {dist.mesh = #dist.mesh<)" + mesh + R"(>,
             sched.target = #sched.target<device = "cuda",
-              machine = #sched.machine<name = "nodes", rates = [
-                  #sched.rate<work = "kernel", type = "f32", flops = 1.0e12>,
-                  #sched.rate<work = "matmul", type = "f32", flops = 2.0e13>,
-                  #sched.rate<work = "matmul", type = "bf16", flops = 2.0e14>],
-                bytes = 1.0e12, copy = 1.0e10, copy_seconds = 1.0e-5,
-                host = 5.0e10, launch = 1.0e-6,
-                links = [#sched.link<ranks = 4, seconds = 1.0e-6, bytes = 1.0e11>,
-                         #sched.link<ranks = 64, seconds = 1.0e-5, bytes = 1.0e9>],
-                ways = ["ring"])" +
-            axes + R"(>>} {
+)" + std::string(test::kNodes) +
+            R"(["ring"])" + axes + R"(>>} {
           func.func @step(%x: tensor<1000xf32>) -> tensor<1000xf32> {
             %0 = dist.all_reduce %x {axes = [")" +
             axis + R"("], )" + attributes +
