@@ -29,11 +29,6 @@ FailureOr<StateOp> addCopy(StateOp parameter, FloatType element) {
   return copy;
 }
 
-bool roundsParameter(Operation *op) {
-  auto rounding = dyn_cast<ConvertOp>(op);
-  return rounding && rounding.getRoundsParameter();
-}
-
 void roundWhereRead(StateOp parameter, BlockArgument argument,
                     FloatType element) {
   if (argument.use_empty())

@@ -10,7 +10,10 @@ namespace zc {
 /// Whether `op` converts a parameter that has no copy in 16 bits, and stands
 /// for one (its property `rounds_parameter`; the backward's is another, so that
 /// the two stay two).
-bool roundsParameter(mlir::Operation *op);
+inline bool roundsParameter(mlir::Operation *op) {
+  auto rounding = llvm::dyn_cast<train::ConvertOp>(op);
+  return rounding && rounding.getRoundsParameter();
+}
 
 /// A new state that holds `parameter`, of float32, in 16 bits; a diagnostic
 /// when a tensor of the model has its name.

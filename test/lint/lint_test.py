@@ -155,14 +155,29 @@ class Target(LintTest):
 
 
 class Marks(LintTest):
-    MARKS = 'constexpr StringLiteral kA = "train.a", kB = "sched.b";\n'
+    NAMES = ('constexpr StringLiteral kAAttr = "train.a", '
+             'kBAttr = "sched.b";\n')
+    LISTED = '{"train.a", kUnitMark}, {"sched.b", kUnitMark}\n'
+    FILES = {"dialects/A.h": NAMES, "dialects/AMarks.cpp": LISTED,
+             "tools/lint/marks.txt": "sched.b\ntrain.a\n"}
 
     def test_new_ones_and_those_that_went(self):
-        self.complains("marks", {"dialects/A.h": self.MARKS,
+        self.complains("marks", {**self.FILES,
                                  "tools/lint/marks.txt": "dist.c\nsched.b\n"},
-                       "dialects/A.h: 'train.a' is a new", "'dist.c' is none")
-        self.silent("marks", {"dialects/A.h": self.MARKS,
-                              "tools/lint/marks.txt": "sched.b\ntrain.a\n"})
+                       "dialects/AMarks.cpp: 'train.a' is a new",
+                       "'dist.c' is none")
+        self.silent("marks", self.FILES)
+
+    def test_one_that_no_dialect_lists(self):
+        self.complains("marks", {**self.FILES, "dialects/AMarks.cpp":
+                                 '{"sched.b", kUnitMark}\n',
+                                 "tools/lint/marks.txt": "sched.b\n"},
+                       "dialects/A.h: no dialect lists 'train.a'")
+
+    def test_one_that_nothing_names(self):
+        self.complains("marks", {**self.FILES, "dialects/A.h":
+                                 self.NAMES.replace('kBAttr = "sched.b"', "")},
+                       "dialects/AMarks.cpp: nothing names 'sched.b'")
 
 
 class Stems(LintTest):

@@ -1,6 +1,7 @@
 // Times of collectives on described machines, against the closed forms of
 // runtime/Simulate/CollectiveTimes.h.
 #include "compiler/Driver/TargetServices.h"
+#include "compiler/Driver/ClusterNames.h"
 
 #include "compiler/Driver/Machines.h"
 #include "compiler/Driver/Registration.h"
@@ -116,7 +117,7 @@ TEST_F(TargetServicesTest, AGatherIsHalfOfARing) {
 class ClassesOfWorkTest : public TargetServicesTest {
 protected:
   double rateOf(const std::string &op, const std::string &cluster) {
-    auto machine = makeTargetServices().describe(&context, {cluster});
+    auto machine = makeTargetServices().describe(&context, {cluster, "cuda"});
     EXPECT_TRUE(bool(machine));
     OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(
         "func.func @step(%x: tensor<256x256xf32>, %y: tensor<256x256xbf16>) {" +
@@ -156,7 +157,7 @@ TEST_F(ClassesOfWorkTest, GeneratedCodeHasARateOfItsOwn) {
 }
 
 TEST_F(ClassesOfWorkTest, MachinesListEveryClassOfTheirFile) {
-  auto machine = makeTargetServices().describe(&context, {"h100-dgx"});
+  auto machine = makeTargetServices().describe(&context, {"h100-dgx", "cuda"});
   ASSERT_TRUE(bool(machine));
   const MachineRates rates(*machine);
   EXPECT_DOUBLE_EQ(rates.flopsOf({"attention", "bf16"}), 0.40 * 989e12);
@@ -170,7 +171,8 @@ TEST_F(ClassesOfWorkTest, MachinesListEveryClassOfTheirFile) {
 TEST_F(TargetServicesTest, EveryPresetIsAMachineOfTheDialect) {
   ASSERT_FALSE(listPresets().empty());
   for (const std::string &name : listPresets()) {
-    auto machine = makeTargetServices().describe(&context, {name});
+    auto machine = makeTargetServices().describe(
+        &context, {name, loadCluster(name)->device.target});
     ASSERT_TRUE(bool(machine)) << name;
     std::string text;
     llvm::raw_string_ostream(text) << *machine;
@@ -179,7 +181,7 @@ TEST_F(TargetServicesTest, EveryPresetIsAMachineOfTheDialect) {
 }
 
 TEST_F(TargetServicesTest, AClusterThatThereIsNoneOfIsNamed) {
-  auto machine = makeTargetServices().describe(&context, {"no-such"});
+  auto machine = makeTargetServices().describe(&context, {"no-such", "cuda"});
   ASSERT_FALSE(bool(machine));
   EXPECT_NE(llvm::toString(machine.takeError()).find("presets are a100-dgx"),
             std::string::npos);
