@@ -98,7 +98,7 @@ std::string findBasis(const CompileOptions &options, const Cluster &cluster) {
     llvm::errs() << report.status().message();
     _exit(1);
   }
-  LayoutBasis basis = LayoutBasis::of(manifest, *report);
+  LayoutBasis basis = LayoutBasis::of(manifest, *report, cluster);
   basis.activationBytes *= double(alone.accumulate);
   basis.boundaryBytes *= double(alone.accumulate);
   const bool hasExperts =
@@ -106,6 +106,7 @@ std::string findBasis(const CompileOptions &options, const Cluster &cluster) {
         return llvm::StringRef(setting.name()).starts_with("moe.layer");
       });
   return nlohmann::json{{"seconds", basis.seconds},
+                        {"launches", basis.launchSeconds},
                         {"parameters", basis.parameterBytes},
                         {"persistent", basis.persistentBytes},
                         {"optimizer", basis.optimizerBytes},
@@ -129,6 +130,7 @@ Result<Basis> takeBasis(const CompileOptions &options, const Cluster &cluster) {
   Basis basis;
   LayoutBasis &numbers = basis.numbers;
   numbers.seconds = json["seconds"];
+  numbers.launchSeconds = json["launches"];
   numbers.parameterBytes = json["parameters"];
   numbers.persistentBytes = json["persistent"];
   numbers.optimizerBytes = json["optimizer"];

@@ -87,7 +87,9 @@ std::vector<StepLayout> listMeshes(const LayoutSpace &space) {
   return meshes;
 }
 
-/// Micro-batches: as many samples each, and for a pipeline enough to fill it.
+/// Micro-batches: as many samples each. Few leave a pipeline empty for long,
+/// but cost fewer launches: where these take most of a step, one may be
+/// quickest.
 std::vector<int64_t> listMicroBatches(const LayoutSpace &space,
                                       const StepLayout &mesh) {
   if (!space.accumulate.empty())
@@ -96,7 +98,7 @@ std::vector<int64_t> listMicroBatches(const LayoutSpace &space,
       space.batch == 0 ? 1 : space.batch / (mesh.dp * mesh.ep);
   std::vector<int64_t> counts;
   for (int64_t count : divisorsOf(samples))
-    if ((count & (count - 1)) == 0 && (mesh.pp == 1 || count >= mesh.pp) &&
+    if ((count & (count - 1)) == 0 &&
         count <= 8 * std::max<int64_t>(mesh.pp, 2))
       counts.push_back(count);
   return counts;
@@ -165,11 +167,27 @@ static double findBoundary(const plan::Manifest &manifest) {
   return sizes[sizes.size() / 2];
 }
 
+/// Seconds of a step that its launches take, whatever they compute.
+static double secondsOfLaunches(const plan::Role &role,
+                                const SimulatedDevice &device) {
+  double seconds = 0;
+  for (const plan::Action &action : role.train().actions())
+    if (action.has_call())
+      seconds +=
+          device.callSeconds +
+          device.launchSeconds *
+              role.programs(int(action.call().program())).instructions_size();
+  return seconds;
+}
+
 LayoutBasis LayoutBasis::of(const plan::Manifest &manifest,
-                            const PlanReport &report) {
+                            const PlanReport &report, const Cluster &cluster) {
   LayoutBasis basis;
   const MemoryReport &memory = report.roles.front().memory;
-  basis.seconds = report.stepSeconds;
+  const double launches = secondsOfLaunches(manifest.roles(0), cluster.device);
+  basis.seconds = std::max(0., report.stepSeconds - launches);
+  basis.launchSeconds =
+      launches / double(std::max<int64_t>(1, manifest.accumulate()));
   basis.parameterBytes = 4 * report.parameters;
   basis.optimizerBytes = double(memory.classes[plan::OPTIMIZER_STATE]);
   basis.persistentBytes = double(memory.classes[plan::PARAMETERS]) +
@@ -201,8 +219,11 @@ LayoutEstimate estimateLayout(const StepLayout &layout,
   const double m = double(layout.accumulate), pp = double(layout.pp);
   const double samples = double(layout.dp * layout.ep * layout.sp);
   const double layers = double(basis.layers) / pp;
+  // A rank launches the kernels of its layers for every micro-batch, however
+  // small its parts of them are.
   const double compute =
-      basis.seconds / double(layout.ranks()) * (again ? 4. / 3 : 1);
+      (basis.seconds / double(layout.ranks()) + basis.launchSeconds * m / pp) *
+      (again ? 4. / 3 : 1);
   // Two sums each way a layer (Shoeybi et al. 2019).
   const double sums = (again ? 6 : 4) * layers * m *
                       secondsOf(cluster, plan::ALL_REDUCE, layout.tp, 1,

@@ -59,7 +59,8 @@ std::vector<StepLayout> listLayouts(const LayoutSpace &space);
 
 /// One rank's plan of the whole batch, to compose from.
 struct LayoutBasis {
-  double seconds = 0;         // of its step
+  double seconds = 0;         // of its step, without its launches
+  double launchSeconds = 0;   // of those of a micro-batch
   double parameterBytes = 0;  // of what is trained, float32
   double persistentBytes = 0; // parameters, gradients and optimizer's states
   double optimizerBytes = 0;
@@ -68,7 +69,7 @@ struct LayoutBasis {
   int64_t layers = 1;
 
   static LayoutBasis of(const plan::Manifest &manifest,
-                        const PlanReport &report);
+                        const PlanReport &report, const Cluster &cluster);
 };
 
 struct LayoutEstimate {
