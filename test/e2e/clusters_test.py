@@ -179,15 +179,17 @@ class Compilations(ZcTest):
                               ("usual-gpu", ("--target", "cuda"))):
             with self.subTest(name):
                 given = ("adamw", "--mesh", "dp=4", "--zero", "3", *options)
-                texts = {}
+                made = []
                 for flag in ((), ("--cluster", name)):
                     artifact = self.compile(gpt, *given, *flag)
-                    told = json.loads(self.zc("inspect", artifact, "--json"))
-                    self.assertEqual(told["options"]["machine"], name)
-                    del told["options"]["machine"]
+                    told = json.loads(self.zc("inspect", artifact, "--schedule",
+                                              "--comm", "--json"))
+                    self.assertTrue(told["schedule"])
+                    self.assertEqual(told["options"].pop("machine"), name)
+                    self.assertEqual("cluster" in told["options"], bool(flag))
                     told["options"].pop("cluster", None)
-                    texts[flag] = told, self.zc("inspect", artifact, "--comm")
-                self.assertEqual(*texts.values())
+                    made.append(told)
+                self.assertEqual(*made)
 
     def plan(self, model, *options):
         """A plan, and the simulated step as a trace."""
