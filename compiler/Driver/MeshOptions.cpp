@@ -54,7 +54,7 @@ static std::string checkAxis(llvm::StringRef axis,
   return "";
 }
 
-static std::string checkMesh(const std::string &text) {
+std::string zc::checkMesh(const std::string &text) {
   std::vector<std::string> seen;
   int64_t ranks = 1;
   for (llvm::StringRef axis : split(text))

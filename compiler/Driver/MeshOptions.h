@@ -25,6 +25,9 @@ int64_t countSampleShares(const CompileOptions &options);
 /// The axes that divide ZeRO's units.
 std::vector<std::string> getZeroAxes(const CompileOptions &options);
 
+/// The error in a text like "tp=2,dp=4"; empty when all is well.
+std::string checkMesh(const std::string &text);
+
 /// "tp=2,dp=4", which has been checked, as axes in the order of ranks: slowest
 /// first.
 std::vector<MeshAxis> parseMesh(const std::string &text);

@@ -7,6 +7,7 @@
 #include "compiler/Driver/CompileChecks.h"
 #include "compiler/Driver/Diagnostics.h"
 #include "compiler/Driver/OptionRules.h"
+#include "compiler/Driver/PlanScale.h"
 #include "compiler/Driver/PlanSearch.h"
 #include "compiler/Driver/PlanTable.h"
 #include "compiler/Driver/TextOutput.h"
@@ -33,6 +34,7 @@ struct Arguments {
   std::vector<std::string> stragglers; // "RANK=FACTOR"
   std::string sync;
   ServerOptions servers;
+  ScaleOptions scale;
   bool searches = false;
   SearchOptions search;
   bool table = false, maxModel = false, collectives = false;
@@ -96,6 +98,14 @@ static std::string listMissingOptions(const CLI::App &command,
              : "--target " + options.target;
 }
 
+/// The options of one plan, complete and checked.
+static void checkCompilation(const CLI::App &command, Arguments &arguments,
+                             const Cluster &cluster) {
+  completeCompilation(command, arguments, cluster);
+  checkCompileOptions(command, arguments.compile.options);
+  checkMeshRules(command, arguments.compile.options);
+}
+
 /// From an artifact, or a compilation; returns the exit code.
 static int makeManifest(const CLI::App &command, Arguments &arguments,
                         const Cluster &cluster, plan::Manifest &manifest) {
@@ -109,9 +119,7 @@ static int makeManifest(const CLI::App &command, Arguments &arguments,
     manifest = artifact->manifest();
     return 0;
   }
-  completeCompilation(command, arguments, cluster);
-  checkCompileOptions(command, options);
-  checkMeshRules(command, options);
+  checkCompilation(command, arguments, cluster);
   return compilePlan(options, manifest);
 }
 
@@ -193,14 +201,49 @@ static int tableCommand(const CLI::App &command, Arguments &arguments,
   return code != 0 ? code : !isSound;
 }
 
+/// Plans the model on more and more ranks.
+static int scaleCommand(const CLI::App &command, Arguments &arguments,
+                        const Cluster &cluster) {
+  if (isArtifact(arguments.compile.options.model))
+    throw CLI::ValidationError("--scale", "compiles a model for each size; an "
+                                          "artifact is compiled already");
+  ScaleTable table =
+      makeScaleTable(arguments.scale, arguments.compile, cluster,
+                     arguments.placement, [&](CompileArguments &row) {
+                       Arguments own = arguments;
+                       own.compile = row;
+                       checkCompilation(command, own, cluster);
+                       row = own.compile;
+                     });
+  table.tokens = arguments.tokens;
+  completeCompilation(command, arguments, cluster);
+  table.missingOptions = listMissingOptions(command, arguments);
+  if (!arguments.html.empty())
+    if (int code = emitText(arguments.html, scaleTableAsHtml(table)))
+      return code;
+  const int code = emitText("", arguments.json ? scaleTableAsJson(table) + "\n"
+                                               : printScaleTable(table));
+  const bool isSound = llvm::any_of(
+      table.rows, [](const ScaleRow &row) { return row.failure.empty(); });
+  return code != 0 ? code : !isSound;
+}
+
+/// Options of the plan of one layout that a table of several has a use for.
+static bool isOfScale(llvm::StringRef name) {
+  return name == "--tokens" || name == "--html";
+}
+
 /// Those of which one is given exclude each other, and some need no model.
 static void checkTogether(const CLI::App &command, const Arguments &arguments) {
-  const int modes = arguments.searches + arguments.table + arguments.maxModel +
-                    arguments.collectives;
+  const bool scales = !arguments.scale.sizes.empty();
+  const int modes = arguments.searches + arguments.table + scales +
+                    arguments.maxModel + arguments.collectives;
   if (modes > 1)
-    throw CLI::ValidationError(
-        "--search, --table, --max-model and --collectives exclude one another; "
-        "give one of them");
+    throw CLI::ValidationError("--search, --table, --scale, --max-model and "
+                               "--collectives exclude one another; give one "
+                               "of them");
+  if (arguments.scale.growsBatch && !scales)
+    throw CLI::ValidationError("--scale-batch", "belongs to --scale");
   const bool needsModel = !arguments.maxModel && !arguments.collectives &&
                           !(arguments.table && arguments.parameters > 0);
   const bool hasModel = !arguments.compile.options.model.empty();
@@ -227,11 +270,13 @@ static void checkTogether(const CLI::App &command, const Arguments &arguments) {
     throw CLI::ValidationError("--sync", "belongs to --servers");
   for (const char *name : {"--tokens", "--timeline", "--html", "--chakra",
                            "--straggler", "--servers"})
-    if (modes > 0 && command.count(name) > 0)
+    if (modes > 0 && command.count(name) > 0 && !(scales && isOfScale(name)))
       throw CLI::ValidationError(name, "belongs to the plan of one layout");
-  if (modes > 0 && !arguments.searches && command.count("--placement") > 0)
+  if (modes > 0 && !arguments.searches && !scales &&
+      command.count("--placement") > 0)
     throw CLI::ValidationError("--placement",
-                               "belongs to --search and the plan of a layout");
+                               "belongs to --search, --scale and the plan of a "
+                               "layout");
   if (arguments.forCluster && !needsModel)
     throw CLI::ValidationError("--for-cluster", "belongs to a model, which is "
                                                 "compiled for the cluster");
@@ -368,6 +413,8 @@ static int planCommand(const CLI::App &command, Arguments &arguments) {
     return searchCommand(command, arguments, *cluster);
   if (arguments.table)
     return tableCommand(command, arguments, *cluster);
+  if (!arguments.scale.sizes.empty())
+    return scaleCommand(command, arguments, *cluster);
   plan::Manifest manifest;
   if (int code = makeManifest(command, arguments, *cluster, manifest))
     return code;
@@ -383,7 +430,8 @@ static void addFileOptions(CLI::App &command, Arguments &arguments) {
       ->type_name("FILE");
   command
       .add_option("--html", arguments.html,
-                  "write the plan as a page: streams over time, memory")
+                  "write the plan as a page: streams over time, memory; with "
+                  "--scale, the table and its curve")
       ->type_name("FILE");
   command
       .add_option("--chakra", arguments.chakra,
@@ -474,6 +522,7 @@ Command zc::addPlanCommand(CLI::App &command) {
   command.add_flag("--table", arguments->table,
                    "memory for each ZeRO stage: nodes, batch, parameters, "
                    "after the start, at a step's peak, by formula");
+  addScaleOptions(command, arguments->scale);
   command.add_flag("--max-model", arguments->maxModel,
                    "the largest model whose states fit, for each ZeRO stage");
   command

@@ -8,6 +8,7 @@
 #include "compiler/Export/InspectOverview.h"
 #include "compiler/Export/InspectPictures.h"
 #include "compiler/Export/InspectUse.h"
+#include "runtime/Plan/StreamNumbers.h"
 #include "runtime/Plan/Types.h"
 
 #include <algorithm>
@@ -63,7 +64,7 @@ std::string drawStreamAxes(uint32_t streams) {
   std::string text;
   for (uint32_t stream = 0; stream < streams; ++stream)
     text += word(-6, stream * kTrack + kTrack / 2 + 4, "end",
-                 "stream " + std::to_string(stream));
+                 streams::nameOf(stream));
   for (int tenth = 0; tenth <= 10; ++tenth) {
     const double x = kWidth * tenth / 10.0;
     text += "<path fill=\"none\" stroke=\"#ddd\" d=\"M" + number(x) + " 0V" +

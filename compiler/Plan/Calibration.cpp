@@ -4,6 +4,7 @@
 #include "runtime/Plan/InstructionKind.h"
 #include "runtime/Plan/LibraryCalls.h"
 #include "runtime/Plan/Mesh.h"
+#include "runtime/Plan/StreamNumbers.h"
 #include "runtime/Simulate/InstructionTimes.h"
 #include "runtime/Simulate/Simulation.h"
 
@@ -19,7 +20,7 @@ namespace {
 constexpr double kUndisturbed = 0.25;
 
 /// Tracks of a trace (runtime/Driver/Trace.cpp).
-constexpr int kMainStream = 0, kLastStream = 2, kStepsTrack = 17;
+constexpr int kStepsTrack = 17;
 
 /// The value below which that share of them lies; 0 of none.
 double quantileOf(std::vector<double> values, double share) {
@@ -60,7 +61,8 @@ Status readSpans(const std::string &trace, TracedSpans &spans) {
     const double seconds = each["dur"].get<double>() * 1e-6;
     if (track == kStepsTrack)
       spans.steps[rank].push_back(begin);
-    if (track > kLastStream)
+    // The host's kernels are no work of the device.
+    if (track >= int(streams::kCount) || track == int(streams::kHost))
       continue;
     const nlohmann::json &args = each["args"];
     spans.events[rank].push_back(
@@ -142,7 +144,7 @@ QuietTimes findTimes(const TracedSpans &spans,
       if (!event.isCollective)
         times.instructions[{rank, event.program, event.instruction}].push_back(
             event.end - event.begin);
-      if (event.stream != kMainStream)
+      if (event.stream != int(streams::kMain))
         continue;
       if (before) {
         const double gap = std::max(0.0, event.begin - before->end);

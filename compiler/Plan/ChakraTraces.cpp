@@ -1,6 +1,7 @@
 //===- ChakraTraces.cpp - a plan for other simulators ---------------------===//
 #include "compiler/Plan/ChakraTraces.h"
 #include "runtime/Plan/Axes.h"
+#include "runtime/Plan/StreamNumbers.h"
 #include "runtime/Plan/Types.h"
 #include "runtime/Simulate/OrderWalk.h"
 
@@ -272,7 +273,7 @@ private:
       const uint64_t sent = add(std::move(node));
       return {sent, add(std::move(receive))};
     }
-    if (instruction.has_copy() && instruction.stream() == 2) {
+    if (instruction.has_copy() && streams::isOfCopies(instruction.stream())) {
       const plan::Buffer &to =
           program.buffers(int(instruction.copy().destination()));
       const bool isStored = to.space() == plan::OFFLOADED || to.offloaded();

@@ -10,6 +10,7 @@
 #include "compiler/Plan/SpanTracks.h"
 #include "runtime/Plan/ProgramNames.h"
 #include "runtime/Plan/StepPhases.h"
+#include "runtime/Plan/StreamNumbers.h"
 
 #include <algorithm>
 #include <array>
@@ -84,7 +85,7 @@ public:
         span.program->instructions(span.instruction);
     if (instruction.has_collective())
       return Collective;
-    if (instruction.stream() == 2)
+    if (streams::isOfCopies(instruction.stream()))
       return Copy;
     auto [known, isNew] = phases.try_emplace(span.program);
     if (isNew)

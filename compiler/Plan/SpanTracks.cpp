@@ -1,6 +1,8 @@
 //===- SpanTracks.cpp - where a plan's spans are drawn --------------------===//
 #include "compiler/Plan/SpanTracks.h"
 
+#include "runtime/Plan/StreamNumbers.h"
+
 namespace zc {
 
 uint32_t trackOf(const SimulatedSpan &span) {
@@ -39,7 +41,7 @@ std::string nameOfTrack(uint32_t track) {
   case kReceiveTrack:
     return "receives";
   default:
-    return "stream " + std::to_string(track);
+    return streams::nameOf(track);
   }
 }
 

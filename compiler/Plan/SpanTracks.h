@@ -18,7 +18,7 @@ constexpr uint32_t kOrderTrack = 16, kSendTrack = 17, kReceiveTrack = 18;
 /// A stream, or one of the tracks above.
 uint32_t trackOf(const SimulatedSpan &span);
 
-/// "order", "sends", "receives", "stream 0".
+/// "order", "sends", "receives", "stores".
 std::string nameOfTrack(uint32_t track);
 
 /// "forward 3", "send activation 3", or an instruction's label.

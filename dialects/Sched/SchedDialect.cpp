@@ -59,11 +59,29 @@ MemRefType getBufferType(RankedTensorType type) {
   return MemRefType::get(type.getShape(), type.getElementType());
 }
 
+/// Whether it goes to the second memory. Copies beside the main stream go from
+/// one memory to the other, so that one end tells, unless both are states.
+static bool isStore(CopyOp copy) {
+  Operation *from = getRoot(copy.getSource()).getDefiningOp();
+  Operation *to = getRoot(copy.getDestination()).getDefiningOp();
+  if (isa<AllocOp>(to))
+    return isOffloadedAlloc(to);
+  if (isa<AllocOp>(from))
+    return !isOffloadedAlloc(from);
+  auto use = dyn_cast<StateOp>(to);
+  auto state = use ? SymbolTable::lookupNearestSymbolFrom<train::StateOp>(
+                         use, use.getStateAttr())
+                   : train::StateOp();
+  return state && state.getOffloaded();
+}
+
 Stream getStream(Operation *instruction) {
   if (auto collective = dyn_cast<CollectiveOp>(instruction))
     return collective.getAsync() ? kCollectiveStream : kMainStream;
   if (auto copy = dyn_cast<CopyOp>(instruction))
-    return copy.getAsync() ? kCopyStream : kMainStream;
+    return !copy.getAsync() ? kMainStream
+           : isStore(copy)  ? kStoreStream
+                            : kFetchStream;
   if (auto launch = dyn_cast<LaunchOp>(instruction))
     return launch.getHost() ? kHostStream : kMainStream;
   return kMainStream;
@@ -107,15 +125,19 @@ bool shareMemory(Operation *a, Operation *b) {
   return writesWhatIsUsed(a, b) || writesWhatIsUsed(b, a);
 }
 
+/// Whether its instructions use the second memory.
+static bool isOfSecondMemory(Stream stream) {
+  return stream == kFetchStream || stream == kStoreStream ||
+         stream == kHostStream;
+}
+
 SmallVector<Operation *> UnderWay::getAwaitedBy(Operation &op) const {
   const Stream stream = getStream(&op);
   SmallVector<Operation *> awaited;
-  if (stream == kHostStream || stream == kCopyStream)
+  if (isOfSecondMemory(stream))
     for (Operation *each : instructions) {
       const Stream other = getStream(each);
-      const bool isWithHost = (stream == kHostStream && other == kCopyStream) ||
-                              (stream == kCopyStream && other == kHostStream);
-      if (isWithHost && shareMemory(&op, each))
+      if (other != stream && isOfSecondMemory(other) && shareMemory(&op, each))
         awaited.push_back(each);
     }
   return awaited;

@@ -71,13 +71,16 @@ int64_t getByteSize(mlir::Value buffer);
 mlir::MemRefType getBufferType(mlir::RankedTensorType type);
 
 /// Instructions of one stream run one after another, in the program's order.
+/// Copies from the second memory have one, those to it another: a link carries
+/// bytes both ways at once.
 enum Stream : unsigned {
   kMainStream,
   kCollectiveStream,
-  kCopyStream,
-  kHostStream
+  kFetchStream,
+  kHostStream,
+  kStoreStream
 };
-inline constexpr unsigned kNumStreams = 4;
+inline constexpr unsigned kNumStreams = 5;
 
 /// The stream of an instruction: the main one if it is not async.
 Stream getStream(mlir::Operation *instruction);
@@ -91,8 +94,9 @@ public:
   /// last.
   llvm::SmallVector<mlir::Operation *> step(mlir::Operation &op);
 
-  /// Those that `op` begins behind although nothing waits for them: host
-  /// launches, or copies where `op` is one, with which it shares memory.
+  /// Those that `op` begins behind although nothing waits for them: where it is
+  /// a fetch, a store or a host launch, those of the others' streams with which
+  /// it shares memory.
   llvm::SmallVector<mlir::Operation *> getAwaitedBy(mlir::Operation &op) const;
 
   /// In the order of their beginnings.

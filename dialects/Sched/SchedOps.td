@@ -290,8 +290,9 @@ def Sched_WaitOp : Sched_BufferOp<"wait"> {
 def Sched_CopyOp : Sched_InstructionOp<"copy", [Sched_Instruction]> {
   let summary = "copies a buffer to another of its type";
   let description = [{
-    With `async` it runs on the stream of copies, as an async collective does on
-    that of collectives.
+    With `async` it goes from one memory to the other and runs on the stream of
+    its direction, as an async collective does on that of collectives. It begins
+    behind copies of the other direction that share memory with it.
 
     - (C1) both have the same number of elements of one type, and different roots
   }];

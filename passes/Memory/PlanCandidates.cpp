@@ -31,7 +31,7 @@ PlanCandidates::PlanCandidates(const StepAnalysis &analysis, OffloadRange range)
   }
   stepTotal = total;
   for (FusedOp op : analysis.getBackward())
-    stepTotal += estimateSeconds(op);
+    stepTotal += launch + estimateSeconds(op);
 }
 
 MemoryPlan PlanCandidates::make(llvm::BitVector kept) const {
@@ -253,26 +253,33 @@ void PlanCandidates::addOffload(MemoryPlan &plan,
 }
 
 // Copies slow down the computation beside them; the step waits for copies that
-// are longer than it.
+// are longer than it. Where both directions run at once, fetches are.
 void PlanCandidates::countOffloaded(MemoryPlan &plan) const {
   constexpr double kShare = 0.5;
   const OffloadChoice &choice = plan.offload;
-  int64_t moved = 0;
-  auto add = [&](int64_t bytes, int64_t copies, int64_t kept = 1) {
+  int64_t stored = 0, fetched = 0;
+  auto add = [&](int64_t bytes, int64_t fetches, int64_t kept = 1) {
     plan.offloadedBytes += kept * bytes;
-    moved += copies * bytes;
+    stored += bytes;
+    fetched += fetches * bytes;
   };
   if (choice.optimizer)
-    add(range.any->optimizer, 2);
-  // For the forward, the backward and the update, and back.
+    add(range.any->optimizer, 1);
+  // For the forward, the backward and the update.
   if (choice.parameters)
-    add(range.any->parameters - (choice.keepsBusy ? range.busy.bytes : 0), 4);
+    add(range.any->parameters - (choice.keepsBusy ? range.busy.bytes : 0), 3);
   for (unsigned index : choice.values.set_bits())
-    add(bytesOf(analysis.getValue(index)), 2, countUnderWay());
-  const MachineRates &rates = getTarget(analysis.getProgram()).rates();
-  double copying = moved > 0 ? estimateCopySeconds(rates, moved) : 0;
+    add(bytesOf(analysis.getValue(index)), 1, countUnderWay());
+  if (fetched == 0)
+    return;
+  const Target &target = getTarget(analysis.getProgram());
+  auto secondsOf = [&](int64_t bytes) {
+    return estimateCopySeconds(target.rates(), bytes);
+  };
+  const double copying = secondsOf(stored + fetched);
+  const double longest = target.runsBesideHost() ? secondsOf(fetched) : copying;
   plan.copySeconds =
-      kShare * copying + std::max(0.0, copying - plan.seconds - stepTotal);
+      kShare * copying + std::max(0.0, longest - plan.seconds - stepTotal);
 }
 
 /// Which states are offloaded; where parameters are, with and without those

@@ -57,7 +57,8 @@ class HostUpdates {
 public:
   HostUpdates(ProgramOp program, HostKernels &kernels)
       : body(program.getBody().front()), kernels(kernels),
-        builder(program.getContext()), rates(getTarget(program).rates()) {
+        builder(program.getContext()), target(getTarget(program)),
+        rates(target.rates()) {
     for (auto op : body.getOps<InstructionOpInterface>())
       noteUses(op);
     for (auto output : body.getOps<OutputOp>())
@@ -119,6 +120,7 @@ private:
   Block &body;
   HostKernels &kernels;
   OpBuilder builder;
+  const Target &target;
   const MachineRates &rates;
   llvm::DenseMap<Value, Operation *> writers; // by what they write
   llvm::DenseMap<Value, llvm::SmallPtrSet<Operation *, 4>> users; // by root
@@ -372,7 +374,7 @@ Operation *HostUpdates::laterMain(double seconds) const {
 }
 
 /// Brings back what the host computes about when it has computed it, so that
-/// gradients on their way in the same stream need not wait. Returns the copies
+/// what else is fetched in the same stream need not wait. Returns the copies
 /// that are waited for, in front of what reads them.
 HostUpdates::Waits HostUpdates::placeReturns() {
   Waits waits;
@@ -415,13 +417,13 @@ void HostUpdates::placeWaits(Waits waits) {
   SmallVector<double> seconds;
   for (size_t i = 0; i < main.size(); ++i)
     seconds.push_back(begins[i + 1] - begins[i]);
-  chooseOffloadTimes(rates, seconds, copies);
+  chooseOffloadTimes(target, seconds, copies);
   for (auto [each, times] : llvm::zip(sent, copies)) {
     Operation *place = times.time < main.size() ? main[times.time] : nullptr;
     Operation *writer =
         nextUse(each.op, getRoot(each.op.getSource()), /*writes=*/true);
-    if (writer && getStream(writer) == kCopyStream)
-      writer = nullptr; // it is behind in the same stream
+    if (writer && getStream(writer) == kFetchStream)
+      writer = nullptr; // it begins behind all that it shares memory with
     if (writer && (!place || writer->isBeforeInBlock(place)))
       place = writer;
     if (place)

@@ -51,7 +51,7 @@ private:
   Value translate(Value value, Operation *user, Value buffer, IRMapping &map);
   Value placeToStore(Value root, const OffloadSpan &span, Value &offloaded);
   void planFetch(const OffloadSpan &span, Value from, Value to,
-                 unsigned earliest);
+                 unsigned earliest, size_t behind);
   void planStore(const OffloadSpan &span, Value from, Value to);
   void placeStores();
   void placeLastStores();
@@ -78,7 +78,7 @@ double Offloader::run() {
   // It runs once, and is not to need more room than steps do.
   const bool isInit = program.getSymName() == train::kInitProgram;
   const double waiting =
-      chooseOffloadTimes(getTarget(program).rates(), uses.getSeconds(), copies,
+      chooseOffloadTimes(getTarget(program), uses.getSeconds(), copies,
                          isInit ? StoreRoom::Least : StoreRoom::Quick);
   placeStores();
   placeFetches();
@@ -152,16 +152,19 @@ void Offloader::offload(Value root, ArrayRef<OffloadSpan> spans) {
     return;
   Value offloaded = isState ? root : Value(); // where the value lies
   unsigned earliest = 0;
+  size_t behind = OffloadCopy::kNothing; // the store of what lies there
   for (const OffloadSpan &span : spans) {
     Value left = span.left;
     if (span.held) {
       Value buffer = stage(root, span);
       if (span.reads)
-        planFetch(span, offloaded, buffer, earliest);
+        planFetch(span, offloaded, buffer, earliest, behind);
       left = rewrite(span, buffer);
     }
-    if (span.writes && (isState || &span != &spans.back()))
+    if (span.writes && (isState || &span != &spans.back())) {
+      behind = copies.size();
       planStore(span, left, placeToStore(root, span, offloaded));
+    }
     earliest = span.last().end;
   }
 }
@@ -179,11 +182,12 @@ static std::string nameRoot(Value root, const OffloadSpan &span) {
 }
 
 void Offloader::planFetch(const OffloadSpan &span, Value from, Value to,
-                          unsigned earliest) {
+                          unsigned earliest, size_t behind) {
   const OffloadUse &first = span.uses.front();
   fetches.push_back({from, to, first, "fetch " + nameRoot(getRoot(from), span),
                      copies.size()});
-  copies.push_back({/*isFetch=*/true, getByteSize(to), earliest, first.begin});
+  copies.push_back(
+      {/*isFetch=*/true, getByteSize(to), earliest, first.begin, behind});
 }
 
 void Offloader::planStore(const OffloadSpan &span, Value from, Value to) {
@@ -258,7 +262,8 @@ void Offloader::placeWaits() {
     // Fetches that begin there may use the memory.
     Operation *place = uses.getMain()[time];
     Operation *fetch = firstFetches.lookup(place);
-    awaited[fetch ? fetch : place].push_back(store.op);
+    const bool isFirst = fetch && !copies[store.copy].endsBesideFetches;
+    awaited[isFirst ? fetch : place].push_back(store.op);
   }
   for (const Planned &fetch : fetches)
     awaited[fetch.use.op].push_back(fetch.op);

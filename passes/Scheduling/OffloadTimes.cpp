@@ -75,12 +75,13 @@ static void placeFetches(const MachineRates &rates,
 
 namespace {
 
-/// Runs the two streams by the cost model to see when stores have ended.
+/// Runs the streams by the cost model to see when stores have ended.
 class StoreWaits {
 public:
-  StoreWaits(const MachineRates &rates, llvm::ArrayRef<double> seconds,
+  StoreWaits(const Target &target, llvm::ArrayRef<double> seconds,
              std::vector<OffloadCopy> &copies, StoreRoom room)
-      : rates(rates), seconds(seconds) {
+      : rates(target.rates()), isDuplex(target.runsBesideHost()),
+        seconds(seconds), copies(copies) {
     for (const Group &group : groupByTime(copies, /*fetches=*/false))
       stores[group.time] = group.copies;
     if (room == StoreRoom::Quick)
@@ -98,28 +99,36 @@ public:
     double working = 0;
     for (unsigned time = 0; time < seconds.size(); ++time) {
       for (OffloadCopy *store : stores[time]) {
-        underWay.push_back({send(*store), store});
+        ends[store] = send(*store);
+        underWay.push_back({ends[store], store});
         bytes += store->bytes;
       }
       while (!underWay.empty() &&
              (bytes > most || underWay.front().first <= now))
         wait(time);
       for (OffloadCopy *fetch : beginning[time])
-        arrivals[fetch] = send(*fetch);
+        ends[fetch] = send(*fetch);
       for (OffloadCopy *fetch : needed[time])
-        now = std::max(now, arrivals[fetch]);
+        now = std::max(now, ends[fetch]);
+      while (!isDuplex && !underWay.empty() && underWay.front().first <= now) {
+        underWay.front().second->endsBesideFetches = true;
+        wait(time);
+      }
       now += seconds[time];
       working += seconds[time];
     }
     for (OffloadCopy *store : stores[seconds.size()])
       send(*store);
-    return std::max(now, linkFree) - working;
+    return std::max({now, linkFree[0], linkFree[1]}) - working;
   }
 
 private:
   double send(const OffloadCopy &copy) {
-    return linkFree =
-               std::max(linkFree, now) + estimateCopySeconds(rates, copy.bytes);
+    double &free = linkFree[isDuplex && copy.isFetch];
+    double begin = std::max(free, now);
+    if (copy.behind != OffloadCopy::kNothing)
+      begin = std::max(begin, ends[&copies[copy.behind]]);
+    return free = begin + estimateCopySeconds(rates, copy.bytes);
   }
 
   void wait(unsigned time) {
@@ -131,21 +140,22 @@ private:
   }
 
   const MachineRates &rates;
+  const bool isDuplex; // both directions at once
   llvm::ArrayRef<double> seconds;
+  std::vector<OffloadCopy> &copies;
   std::map<unsigned, std::vector<OffloadCopy *>> stores, beginning, needed;
   std::deque<std::pair<double, OffloadCopy *>> underWay; // by their end
-  std::map<OffloadCopy *, double> arrivals;
+  std::map<const OffloadCopy *, double> ends;
   int64_t bytes = 0, most = 0;
-  double now = 0, linkFree = 0;
+  double now = 0, linkFree[2] = {0, 0};
 };
 
 } // namespace
 
-double chooseOffloadTimes(const MachineRates &rates,
-                          llvm::ArrayRef<double> seconds,
+double chooseOffloadTimes(const Target &target, llvm::ArrayRef<double> seconds,
                           std::vector<OffloadCopy> &copies, StoreRoom room) {
-  placeFetches(rates, seconds, groupByTime(copies, /*fetches=*/true));
-  return StoreWaits(rates, seconds, copies, room).run();
+  placeFetches(target.rates(), seconds, groupByTime(copies, /*fetches=*/true));
+  return StoreWaits(target, seconds, copies, room).run();
 }
 
 } // namespace zc

@@ -3,7 +3,7 @@
 #define ZC_PASSES_SCHEDULING_OFFLOADTIMES_H
 
 #include "mlir/Support/LLVM.h"
-#include "passes/Target/MachineRates.h"
+#include "passes/Target/Target.h"
 #include "llvm/ADT/ArrayRef.h"
 
 #include <cstdint>
@@ -19,11 +19,18 @@ struct OffloadCopy {
   /// A fetch: from when on it may begin, and when it must have ended. A store:
   /// when it begins.
   unsigned earliest, needed;
+  /// A fetch: the number of the store of what it brings back.
+  size_t behind = kNothing;
   /// Set: when a fetch begins, or when a store is waited for; kNever: others'
   /// waits or the program's end do.
   unsigned time = kNever;
+  /// Set: a store that ends in front of a fetch that is waited for, as they
+  /// share a line, so that fetches which begin at that time need not come
+  /// behind it.
+  bool endsBesideFetches = false;
 
   static constexpr unsigned kNever = ~0u;
+  static constexpr size_t kNothing = ~size_t(0);
 };
 
 /// The time of a copy of that many bytes, by the cost model.
@@ -36,11 +43,11 @@ enum class StoreRoom {
 };
 
 /// Chooses the times of copies that run beside instructions which take
-/// `seconds`. Bytes of fetches on their way are at most twice the most that are
-/// needed at one time. Returns for how many seconds the program waits for
-/// copies, those behind its last instruction included.
-double chooseOffloadTimes(const MachineRates &rates,
-                          llvm::ArrayRef<double> seconds,
+/// `seconds`; fetches and stores run beside each other, too, where the second
+/// memory is a host's. Bytes of fetches on their way are at most twice the most
+/// that are needed at one time. Returns for how many seconds the program waits
+/// for copies, those behind its last instruction included.
+double chooseOffloadTimes(const Target &target, llvm::ArrayRef<double> seconds,
                           std::vector<OffloadCopy> &copies,
                           StoreRoom room = StoreRoom::Quick);
 

@@ -179,8 +179,8 @@ def HostUpdatesPass : Pass<"zc-host-updates", "::mlir::ModuleOp"> {
     goes there by async copies, as soon as it is written; all else that it
     writes comes back. A cost model says how long gradients are kept for their
     copies, as for `--zc-offload`, and behind which instruction new weights come
-    back: copies of one stream run one after another, and gradients are not to
-    wait for the host.
+    back: copies of one direction run one after another, and what else is fetched
+    is not to wait for the host.
 
     ```mlir
     sched.launch @adam ins(%g, %m : ...) outs(%m1, %w1 : ...)
@@ -207,9 +207,10 @@ def OffloadPass : Pass<"zc-offload", "::mlir::ModuleOp"> {
     value of an allocation with `offload` lies there while nothing uses it.
     Uses that stand close together share a buffer of the transient region: the
     value is copied there ahead of the first, and back behind the last if it is
-    new. The copies are async. A cost model says how far ahead they begin and when
-    nobody has to wait for them; the bytes on their way each way are at most twice
-    the most that one instruction needs. `train.waiting` says for how many seconds
+    new. The copies are async, and each direction has a stream. A cost model says
+    how far ahead they begin and when nobody has to wait for them; the bytes on
+    their way each way are at most twice the most that one instruction needs.
+    `train.waiting` says for how many seconds
     programs wait for copies all the same. Where the second memory is a host's, a
     value that is only read stays if its next use comes sooner than it would be
     back.

@@ -87,6 +87,8 @@ void addGroups(const std::string &controller, const std::string &root,
                 : "";
   if (group.find("/..") != std::string::npos) // outside of what is seen
     group.clear();
+  if (group == "/")
+    group.clear();
   for (;; group.erase(group.rfind('/'))) {
     groups.push_back({hierarchy.second, hierarchy.mountPoint + group});
     if (group.rfind('/') == std::string::npos)

@@ -40,29 +40,40 @@ static uint64_t addUpTo(uint64_t most, uint64_t a, uint64_t b) {
 
 namespace {
 
-/// A control group's limit and use, and that of all memory and swap together.
+/// A control group's limit and use.
 struct GroupMemory {
-  uint64_t limit, used, both;
+  uint64_t limit, used;
 };
 
 } // namespace
 
+static std::string prefixOf(const std::string &root,
+                            const ControlGroup &group) {
+  return root + group.folder + "/memory.";
+}
+
+static uint64_t readLimit(const std::string &prefix,
+                          const ControlGroup &group) {
+  return readNumber(prefix + (group.second ? "max" : "limit_in_bytes"));
+}
+
+/// That of all memory and swap together, of which the machine has so much.
+static uint64_t readLimitOfBoth(const std::string &root,
+                                const ControlGroup &group, uint64_t swap) {
+  const std::string prefix = prefixOf(root, group);
+  const uint64_t limit = readLimit(prefix, group);
+  return group.second ? addUpTo(kNoMemoryLimit, limit,
+                                std::min(swap, readNumber(prefix + "swap.max")))
+                      : addUpTo(readNumber(prefix + "memsw.limit_in_bytes"),
+                                limit, swap);
+}
+
 static GroupMemory readGroup(const std::string &root,
                              const ControlGroup &group) {
-  const std::string prefix = root + group.folder + "/memory.";
-  const uint64_t swap =
-      readLine(root + "/proc/meminfo", "SwapTotal:", 0) * 1024;
-  GroupMemory found;
-  if (group.second) {
-    found = {readNumber(prefix + "max"), readNumber(prefix + "current"), 0};
-    found.both = addUpTo(kNoMemoryLimit, found.limit,
-                         std::min(swap, readNumber(prefix + "swap.max")));
-  } else {
-    found = {readNumber(prefix + "limit_in_bytes"),
-             readNumber(prefix + "usage_in_bytes"), 0};
-    found.both =
-        addUpTo(readNumber(prefix + "memsw.limit_in_bytes"), found.limit, swap);
-  }
+  const std::string prefix = prefixOf(root, group);
+  GroupMemory found = {
+      readLimit(prefix, group),
+      readNumber(prefix + (group.second ? "current" : "usage_in_bytes"))};
   // Files that have been read are forgotten first.
   const uint64_t files =
       readLine(prefix + "stat",
@@ -81,9 +92,11 @@ static std::vector<ControlGroup> findGroups(const std::string &root) {
 }
 
 MemoryLimit readMemoryLimit(const std::string &root) {
+  const uint64_t swap =
+      readLine(root + "/proc/meminfo", "SwapTotal:", 0) * 1024;
   MemoryLimit least;
   for (const ControlGroup &group : findGroups(root)) {
-    const uint64_t both = readGroup(root, group).both;
+    const uint64_t both = readLimitOfBoth(root, group, swap);
     if (both < least.bytes)
       least = {both, group.folder};
   }

@@ -1,5 +1,6 @@
 #include "runtime/Driver/Trace.h"
 #include "runtime/Plan/InstructionKind.h"
+#include "runtime/Plan/StreamNumbers.h"
 #include "runtime/Plan/Types.h"
 
 #include <map>
@@ -117,7 +118,7 @@ std::string Trace::print() const {
 }
 
 std::string Trace::printInstructions() const {
-  std::set<uint32_t> streams;
+  std::set<uint32_t> used;
   std::set<const plan::Program *> programs;
   for (const Event &event : events)
     programs.insert(event.program);
@@ -125,7 +126,7 @@ std::string Trace::printInstructions() const {
   std::string text;
   for (const Event &event : events) {
     const plan::Instruction &instruction = *event.instruction;
-    streams.insert(instruction.stream());
+    used.insert(instruction.stream());
     Json json = {{"ph", "X"},
                  {"pid", rank},
                  {"tid", instruction.stream()},
@@ -142,9 +143,9 @@ std::string Trace::printInstructions() const {
                    {"bytes", instruction.bytes()}}}};
     text += ",\n" + zc::print(json);
   }
-  for (uint32_t stream : streams)
+  for (uint32_t stream : used)
     text += ",\n" + zc::print(nameOf("thread_name", rank, stream,
-                                     "stream " + std::to_string(stream)));
+                                     streams::nameOf(stream)));
   return text;
 }
 

@@ -32,11 +32,12 @@ static Status checkOneHost(World &world) {
   return Status();
 }
 
-/// The memory of a training rank, without what it reads samples into.
-static uint64_t plannedBytes(const plan::Role &role) {
+/// The memory of a training rank that also evaluates or does not, without what
+/// it reads samples into.
+static uint64_t plannedBytes(const plan::Role &role, bool evaluates) {
   uint64_t transient = 0;
   for (const plan::Program &program : role.programs())
-    if (program.name() != "eval")
+    if (evaluates || program.name() != "eval")
       transient = std::max(transient, program.transient_bytes());
   return role.persistent_bytes() + transient + role.flight_bytes();
 }
@@ -54,8 +55,9 @@ Status Trainer::checkRoom() {
   ::gethostname(host, sizeof(host) - 1);
   const MemoryLimit limit = readMemoryLimit();
   const bool isHost = runsOnHost(artifact().manifest().target());
-  const Need mine = {hashBytes(host), hashBytes(limit.group),
-                     isHost ? plannedBytes(artifact().role()) : 0};
+  const Need mine = {
+      hashBytes(host), hashBytes(limit.group),
+      isHost ? plannedBytes(artifact().role(), !options.evalData.empty()) : 0};
   std::vector<Need> all(size_t(world.size()));
   ZC_RETURN_IF_ERROR(world.all().allGather(&mine, all.data(), sizeof(mine)));
   uint64_t wanted = 0, ranks = 0;

@@ -35,14 +35,14 @@ Status FeedAhead::write(int input, const void *bytes) {
       theProgram->buffers(int(theProgram->inputs(input).buffer()));
   // The bytes written before must have been taken from there.
   if (wasTaken)
-    ZC_RETURN_IF_ERROR(device.wait(taken, kCopyStream));
+    ZC_RETURN_IF_ERROR(device.wait(taken, kFetchStream));
   wasTaken = false;
   return device.copyIn(placeOf(input), bytes, *byteCount(buffer.type()),
-                       kCopyStream);
+                       kFetchStream);
 }
 
 Status FeedAhead::take(const Slots &slots) {
-  ZC_RETURN_IF_ERROR(device.record(written, kCopyStream));
+  ZC_RETURN_IF_ERROR(device.record(written, kFetchStream));
   ZC_RETURN_IF_ERROR(device.wait(written, kMainStream));
   for (std::unique_ptr<Executable> &copy : copies[onlyOf(rings, slots)])
     ZC_RETURN_IF_ERROR(device.launch(*copy, kMainStream));

@@ -1,7 +1,7 @@
 // The inputs of a program's next run on their way to the device while it works
-// on this one: the host fills pinned memory, the copy stream brings it to a
-// place of its own, and from there the device copies it to the inputs between
-// two runs.
+// on this one: the host fills pinned memory, the stream of fetches (they go the
+// same way) brings it to a place of its own, and from there the device copies
+// it to the inputs between two runs.
 #ifndef ZC_RUNTIME_EXEC_FEEDAHEAD_H
 #define ZC_RUNTIME_EXEC_FEEDAHEAD_H
 

@@ -1,8 +1,10 @@
 // The streams of one program: kernels on the thread that runs it, collectives
-// beside them on a thread of their own, copies to and from the second memory on
-// another, kernels of a device's host on a third.
+// beside them on a thread of their own, copies from the second memory and to it
+// on two others, kernels of a device's host on one more.
 #ifndef ZC_RUNTIME_EXEC_STREAMS_H
 #define ZC_RUNTIME_EXEC_STREAMS_H
+
+#include "runtime/Plan/StreamNumbers.h"
 
 #include <array>
 #include <atomic>
@@ -15,9 +17,10 @@
 
 namespace zc {
 
-constexpr uint32_t kMainStream = 0, kCollectiveStream = 1, kCopyStream = 2,
-                   kHostStream = 3;
-constexpr uint32_t kNumStreams = 4;
+constexpr uint32_t kMainStream = streams::kMain,
+                   kCollectiveStream = streams::kCollectives,
+                   kFetchStream = streams::kFetches,
+                   kNumStreams = streams::kCount;
 
 /// How far the streams of a running program are. Each takes its instructions
 /// in the program's order, so that an index tells all that is done.

@@ -6,6 +6,7 @@
 
 #include "runtime/Plan/Collective/Cost.h"
 #include "runtime/Plan/Mesh.h"
+#include "runtime/Plan/StreamNumbers.h"
 
 namespace zc {
 
@@ -13,7 +14,7 @@ constexpr uint32_t kFormatVersion = 3;
 
 /// Whether the device's host computes it.
 inline bool isOnHost(const plan::Instruction &instruction) {
-  return instruction.stream() == 3;
+  return instruction.stream() == streams::kHost;
 }
 
 /// Whether it lies in the second memory, which only copies reach, and kernels

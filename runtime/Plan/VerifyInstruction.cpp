@@ -71,13 +71,14 @@ Status verifyCopy(const plan::Program &program, const plan::CopyCall &call) {
 /// Kernels belong to the one team of threads.
 bool mayBeOnStream(const plan::Instruction &instruction) {
   switch (instruction.stream()) {
-  case 0:
+  case streams::kMain:
     return true;
-  case 1:
+  case streams::kCollectives:
     return instruction.has_collective();
-  case 2:
+  case streams::kFetches:
+  case streams::kStores:
     return instruction.has_copy();
-  case 3:
+  case streams::kHost:
     return instruction.has_kernel();
   default:
     return false;

@@ -1,6 +1,7 @@
 #include "runtime/Simulate/InstructionTimes.h"
 #include "runtime/Plan/InstructionKind.h"
 #include "runtime/Plan/LibraryCalls.h"
+#include "runtime/Plan/StreamNumbers.h"
 #include "runtime/Plan/Types.h"
 #include "runtime/Plan/Verify.h"
 
@@ -105,7 +106,8 @@ double secondsOf(const SimulatedDevice &device, bool allowsTf32,
   if (isOnHost(instruction))
     return hostSeconds(device, instruction);
   const kernels::CallWork work = workOf(program, instruction);
-  if (!device.measured.empty() && !work.product && instruction.stream() != 2)
+  if (!device.measured.empty() && !work.product &&
+      !streams::isOfCopies(instruction.stream()))
     if (const std::optional<double> seconds =
             device.measured.find(describe(program, instruction)))
       return device.launchSeconds + *seconds;
@@ -116,7 +118,7 @@ double secondsOf(const SimulatedDevice &device, bool allowsTf32,
     return device.launchSeconds + arithmetic;
   const double rate = device.bytesPerSecond * device.efficiency.bytes;
   double traffic = rate > 0 ? instruction.bytes() / rate : 0;
-  if (instruction.stream() == 2) { // to and from the second memory
+  if (streams::isOfCopies(instruction.stream())) {
     traffic = device.hostLatencySeconds;
     if (device.hostBytesPerSecond > 0)
       traffic += instruction.bytes() / 2 / device.hostBytesPerSecond;

@@ -24,6 +24,13 @@ double bytesOf(const plan::Program &program, const plan::CollectiveCall &call) {
   return std::max(bytes(call.source()), bytes(call.destination()));
 }
 
+/// Stores and fetches of a CPU share its disk: one comes behind the other.
+uint32_t lineOf(const SimulatedDevice &device, uint32_t stream) {
+  if (streams::isOfCopies(stream) && device.target == "cpu")
+    return streams::kFetches;
+  return std::min<uint32_t>(stream, streams::kCount - 1);
+}
+
 } // namespace
 
 std::vector<int> ranksOf(const Mesh &mesh, int rank,
@@ -129,8 +136,7 @@ TimedInstruction TimedPrograms::time(const plan::Manifest &manifest,
                                      const plan::Program &program,
                                      const plan::Instruction &instruction) {
   TimedInstruction timed;
-  timed.stream =
-      std::min<uint32_t>(instruction.stream(), uint32_t(kSimulatedStreams - 1));
+  timed.stream = lineOf(cluster.device, instruction.stream());
   timed.flops = instruction.flops();
   timed.kind = kindOf(instruction);
   if (instruction.has_collective()) {
@@ -139,7 +145,7 @@ TimedInstruction TimedPrograms::time(const plan::Manifest &manifest,
     timed.cost.latencySeconds += cluster.device.launchSeconds;
     return timed;
   }
-  if (timed.stream >= 2)
+  if (timed.stream >= streams::kFetches)
     timed.exposure = nameExposure("offload");
   const bool allowsTf32 = manifest.target().matmul_precision() == "tf32";
   timed.seconds = secondsOf(cluster.device, allowsTf32, program, instruction);

@@ -3,6 +3,7 @@
 #define ZC_RUNTIME_SIMULATE_TIMEDPROGRAMS_H
 
 #include "runtime/Plan/Mesh.h"
+#include "runtime/Plan/StreamNumbers.h"
 #include "runtime/Simulate/Cluster.h"
 #include "runtime/Simulate/CollectiveTimes.h"
 
@@ -13,12 +14,11 @@
 
 namespace zc {
 
-// Main, collectives, copies, kernels of the host.
-constexpr size_t kSimulatedStreams = 4;
+constexpr size_t kSimulatedStreams = streams::kCount;
 
 struct TimedInstruction {
-  uint32_t stream = 0;
-  double seconds = 0; // of what is no collective
+  uint32_t stream = 0; // the lines of copies of a CPU are one
+  double seconds = 0;  // of what is no collective
   bool isCollective = false;
   TransferCost cost; // of a collective
   // How it is computed, where the plan leaves that open.

@@ -82,7 +82,7 @@ class Observe(ZcTest):
         self.assertIn("convolution", {event["cat"] for event in runs})
         names = {event["args"]["name"] for event in events
                  if event["ph"] == "M"}
-        self.assertEqual(names, {"rank 0", "stream 0", "steps", "data"})
+        self.assertEqual(names, {"rank 0", "compute", "steps", "data"})
 
     def spans(self, *options):
         """The tracks of a run's trace beside the instructions: {category:

@@ -56,7 +56,7 @@ class Pages(ZcTest):
         self.assertEqual(text.count("How long activations live"), lives)
         self.assertEqual(text.count(">instruction</text>"), 3)
         self.assertEqual(text.count(">share of all costs</text>"), 3)
-        self.assertEqual(text.count(">stream 0</text>"), 3)
+        self.assertEqual(text.count(">compute</text>"), 3)
         self.assertRegex(text, r'text-anchor="end"[^>]*>[\d.]+ [KM]?i?B</text>')
         # Round numbers, and none of them twice, however few there are.
         for drawing in re.findall("<svg.*?</svg>", text, re.DOTALL):

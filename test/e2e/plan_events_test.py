@@ -8,8 +8,8 @@ import numpy as np
 from plan_test import LOSS, PlanTest
 from zctest import Fixture
 
-# Tracks of instructions in a trace.
-STREAMS = (0, 1, 2)
+# Tracks of instructions in a trace: compute, collectives, fetches, stores.
+STREAMS = (0, 1, 2, 4)
 
 
 def calls_of(events):
@@ -114,6 +114,36 @@ class Events(PlanTest):
 
     def test_divided(self):
         self.compare("--mesh", "dp=2,tp=2", "--zero", "3")
+
+    def test_offloaded(self):
+        self.compare("--mesh", "dp=4", "--offload",
+                     "optimizer,parameters,activations")
+
+
+class Copies(PlanTest):
+
+    def test_both_directions_at_once(self):
+        """K-05: on a GPU stores and fetches are on their way at once."""
+        model = self.write_large(layers=6, width=256, heads=4, vocabulary=512,
+                                 batch=8, length=128)
+        timeline = self.folder / "plan.json"
+        self.zc("plan", model, *LOSS, "--optimizer", "adamw", "--cluster",
+                "h100-dgx", "--offload", "optimizer,activations",
+                "--timeline", timeline)
+        events = [event for event in json.loads(timeline.read_text())
+                  if event["ph"] == "X"]
+        spans = {}  # by track
+        for event in events:
+            if event["tid"] in (2, 4):
+                self.assertEqual(event["name"].split()[0],
+                                 "fetch" if event["tid"] == 2 else "store")
+                spans.setdefault(event["tid"], []).append(
+                    (event["ts"], event["ts"] + event["dur"]))
+        at_once = sum(
+            max(0, min(end, their_end) - max(begin, their_begin))
+            for begin, end in spans[2] for their_begin, their_end in spans[4])
+        busy = sum(end - begin for begin, end in spans[4])
+        self.assertGreater(at_once, 0.2 * busy)
 
 
 if __name__ == "__main__":

@@ -144,7 +144,7 @@ class Pages(PlanTest):
         rectangles = sum(map(len, page.rectangles.values()))
         self.assertLess(rectangles, 17000)
         self.assertLess(len(text), 4e6)
-        sliced = page.rectangles[0, "stream 0"]
+        sliced = page.rectangles[0, "compute"]
         self.assertTrue(any("mostly backward" in title
                             for _, _, _, title in sliced))
         for (x, width, _, _), (after, *_) in zip(sliced, sliced[1:]):

@@ -109,17 +109,28 @@ class PublicRuns(PlanTest):
         """M-03: 8 clips of 8 frames on each GPU, as their images, shifted in
         every block. A plan of 128 nodes, too, says a fifth more than the 106.8
         times (2990 minutes in 28) that were found."""
-        speeds = []
-        for ranks in (6, 768, 1536):
-            model = self.write_large("large_resnet.py", batch=64 * ranks,
-                                     frames=8)
-            plan = self.plan(model, *LOSS, *SGD, "--batchnorm-stats", "local",
-                             "--cluster", "summit", "--mesh", f"dp={ranks}")
-            self.assertAlmostEqual(plan["parameters"] / 24.33e6, 1, places=3)
-            speeds.append(plan["samples_per_s"])
-        self.check("TSM ResNet-50", speeds[2] / speeds[0])
-        self.assertAlmostEqual(speeds[1] / speeds[0] / (2990 / 28), 1.19,
+        model = self.write_large("large_resnet.py", batch=64 * 6, frames=8)
+        options = (model, *LOSS, *SGD, "--batchnorm-stats", "local",
+                   "--cluster", "summit")
+        plan = self.plan(*options, "--mesh", "dp=6")
+        self.assertAlmostEqual(plan["parameters"] / 24.33e6, 1, places=3)
+        # 240,000 clips of 8 frames, 100 times; each frame has a label.
+        rows = json.loads(self.zc(
+            "plan", *options, "--scale", "dp=6,768,1536", "--scale-batch",
+            "--batch", 64 * 6, "--tokens", 240e3 * 8 * 100,
+            "--json"))["scaling"]["rows"]
+        self.assertEqual([(row["nodes"], row["ranks"], row["batch"])
+                          for row in rows],
+                         [(1, 6, 384), (128, 768, 49152), (256, 1536, 98304)])
+        self.check("TSM ResNet-50", rows[2]["speed_up"])
+        self.assertAlmostEqual(rows[1]["speed_up"] / (2990 / 28), 1.19,
                                delta=0.01)
+        # The published 49 h 55 min, 28 min, 14 min 13 s: by the model's 26 and
+        # 25 clips a second on each GPU.
+        hours = [row["seconds"] / 3600 for row in rows]
+        for found, clips, ranks in zip(hours, (26, 25.4, 25.4), (6, 768, 1536)):
+            self.assertAlmostEqual(
+                found / (24e6 / clips / ranks / 3600), 1, delta=0.03)
 
 
 if __name__ == "__main__":

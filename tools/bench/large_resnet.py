@@ -38,7 +38,7 @@ def shift(graph, module, x, shape):
     """Shifts channels [images, channels, rows, columns], frames of one video
     next to one another: channels of the next frame, of the last one, and of
     this one."""
-    videos, frames, channels, *_ = shape
+    _, frames, channels, *_ = shape
     number = len(graph.nodes)
 
     def integers(name, *values):
@@ -55,7 +55,7 @@ def shift(graph, module, x, shape):
         pads[1], pads[6] = (1, 0) if first == 0 else (0, 1)
         return graph.add(module, "Pad", y, integers("pads", *pads))
 
-    x = graph.add(module, "Reshape", x, integers("videos", *shape))
+    x = graph.add(module, "Reshape", x, integers("videos", -1, *shape[1:]))
     eighth = channels // 8
     parts = []
     for begin, end, first, last in ((0, eighth, 1, frames),
@@ -65,7 +65,7 @@ def shift(graph, module, x, shape):
         parts.append(part(begin, end, first, last))
     y = graph.add(module, "Concat", *parts, axis=2)
     return graph.add(module, "Reshape", y, integers(
-        "images", videos * frames, *shape[2:]))
+        "images", -1, *shape[2:]))
 
 
 def bottleneck(graph, module, x, channels, width, stride, video):

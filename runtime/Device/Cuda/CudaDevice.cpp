@@ -5,6 +5,7 @@
 #include "runtime/Device/Cuda/Limits.h"
 #include "runtime/Device/Cuda/PinnedMemory.h"
 #include "runtime/Device/Cuda/Staging.h"
+#include "runtime/Plan/StreamNumbers.h"
 
 #include <algorithm>
 #include <array>
@@ -171,8 +172,7 @@ private:
   const Driver &driver;
   Gpu gpu;
   PrimaryContext context; // outlives all that is made in it
-  // Compute, communication, copies, the host's kernels; behind them those that
-  // were added.
+  // Those that programs use; behind them those that were added.
   std::vector<CUstream> streams;
   std::vector<CUevent> events;
   Staging staging;
@@ -197,7 +197,7 @@ CudaDevice::~CudaDevice() {
 Status CudaDevice::open() {
   ZC_RETURN_IF_ERROR(context.retain());
   ZC_RETURN_IF_ERROR(enter());
-  for (int i = 0; i < 4; ++i)
+  for (uint32_t i = 0; i < streams::kCount; ++i)
     ZC_RETURN_IF_ERROR(addStream().status());
   libraries.measureOn(streams[0]);
   return Status();

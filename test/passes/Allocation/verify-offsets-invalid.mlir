@@ -203,6 +203,29 @@ module attributes {sched.persistent_bytes = 0 : i64, sched.offloaded_bytes = 64 
 
 // -----
 
+// Tests that a wait for what comes from the second memory does not stand for what
+// goes there, which has a stream of its own.
+module attributes {sched.persistent_bytes = 0 : i64, sched.offloaded_bytes = 128 : i64} {
+  train.state @m "optimizer" : tensor<4xf32> {offloaded, offset = 0 : i64}
+  train.state @n "optimizer" : tensor<4xf32> {offloaded, offset = 64 : i64}
+  sched.program @step attributes {transient_bytes = 128 : i64} {
+    %m = sched.state @m : memref<4xf32>
+    %n = sched.state @n : memref<4xf32>
+    %x = sched.input "x" {offset = 0 : i64} : memref<4xf32>
+    %f = sched.alloc "communication" {offset = 64 : i64} : memref<4xf32>
+    %new = sched.view %m : memref<4xf32> to memref<4xf32>
+    // expected-note @+1 {{the copy is here}}
+    sched.copy %x to %new {async} : memref<4xf32> to memref<4xf32>
+    sched.copy %n to %f {async} : memref<4xf32> to memref<4xf32>
+    sched.wait %f : memref<4xf32>
+    %y = sched.view %x : memref<4xf32> to memref<4xf32>
+    // expected-error @+1 {{'sched.copy' op writes what is used by an async copy under way, which nothing has waited for}}
+    sched.copy %f to %y : memref<4xf32> to memref<4xf32>
+  }
+}
+
+// -----
+
 // Tests that what a program offloads lies apart from states that are there.
 module attributes {sched.persistent_bytes = 0 : i64, sched.offloaded_bytes = 64 : i64} {
   // expected-note @+1 {{the other buffer is here}}

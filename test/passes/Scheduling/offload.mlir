@@ -1,8 +1,7 @@
 // RUN: zc-opt %s --zc-offload --zc-assign-offsets --zc-verify-offsets -split-input-file | FileCheck %s
 
 // A moment comes ahead of its update and goes back behind it; the second one's
-// arrives while the first is updated, and who waits for it has waited for the
-// first one's way back too.
+// arrives while the first is updated.
 
 train.state @m0 "optimizer" : tensor<1024xf32> {offloaded}
 train.state @m1 "optimizer" : tensor<1024xf32> {offloaded}

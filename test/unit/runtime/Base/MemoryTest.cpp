@@ -53,6 +53,15 @@ TEST(Memory, TheFirstVersionsGroupOfAJob) {
   EXPECT_EQ(root.left(), 30000u);
 }
 
+TEST(Memory, TheGroupAtTheRootIsItsFolder) {
+  FakeRoot root;
+  root.write("proc/self/mountinfo",
+             "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+  root.write("proc/self/cgroup", "0::/\n");
+  root.write("sys/fs/cgroup/memory.max", "70000\n");
+  EXPECT_EQ(root.limit().group, "/sys/fs/cgroup");
+}
+
 TEST(Memory, SwapComesOnTop) {
   FakeRoot root;
   root.write("proc/self/mountinfo",

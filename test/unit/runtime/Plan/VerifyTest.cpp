@@ -164,8 +164,8 @@ TEST(Verify, TheHostComputesOnWhatIsOffloaded) {
       if (instruction.has_kernel())
         instruction.set_stream(3);
   });
-  expectMessage("is on stream 4", [](auto &m) {
-    step(m).mutable_instructions(0)->set_stream(4);
+  expectMessage("is on stream 5", [](auto &m) {
+    step(m).mutable_instructions(0)->set_stream(5);
   });
 }
 
@@ -193,9 +193,10 @@ TEST(Verify, ChecksWhatIsOffloaded) {
   expectMessage("lies outside of its region", [](auto &m) {
     m.mutable_roles(0)->mutable_states(0)->set_offloaded(true);
   });
-  expectMessage("stream 2", [](auto &m) {
-    step(m).mutable_instructions(0)->set_stream(2); // no copy
-  });
+  for (uint32_t stream : {streams::kFetches, streams::kStores})
+    expectMessage(strCat("stream ", stream), [&](auto &m) {
+      step(m).mutable_instructions(0)->set_stream(stream); // no copy
+    });
 }
 
 TEST(Verify, ChecksInstructions) {

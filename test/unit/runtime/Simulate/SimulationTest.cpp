@@ -1,5 +1,6 @@
 #include "runtime/Simulate/Simulation.h"
 #include "runtime/Plan/Order/BuildOrders.h"
+#include "runtime/Plan/StreamNumbers.h"
 #include "test/unit/runtime/Plan/Order/FakePipeline.h"
 #include "test/unit/runtime/Simulate/Clusters.h"
 
@@ -249,6 +250,46 @@ TEST(Simulation, WhatIsHiddenIsNotExposed) {
   step = simulate(makeOverlap(), on);
   EXPECT_NEAR(step.seconds, 2 + 5 + .5 + 1, 1e-9);
   EXPECT_EQ(step.orders.roles[0].exposed.count("dp"), 0u);
+}
+
+/// A store of 3 seconds and a fetch of 2 behind it in the program, beside work
+/// of 1; `waits`: the fetch brings back what was stored.
+plan::Manifest makeCopies(bool waits, uint32_t storing) {
+  plan::Manifest manifest;
+  manifest.set_mode("train");
+  plan::Role *role = manifest.add_roles();
+  plan::Program *program = role->add_programs();
+  program->set_name("step");
+  for (uint32_t stream : {storing, streams::kFetches}) {
+    plan::Instruction *copy = program->add_instructions();
+    copy->set_stream(stream);
+    copy->mutable_copy();
+    copy->set_bytes(2 * (program->instructions_size() == 1 ? 30 : 20));
+  }
+  if (waits)
+    program->mutable_instructions(1)->add_waits(0);
+  addWork(*program, 1);
+  addWork(*program, 1);
+  program->mutable_instructions(3)->add_waits(1);
+  role->mutable_train()->add_actions()->mutable_call()->set_program(0);
+  return manifest;
+}
+
+TEST(Simulation, StoresAndFetchesRunBesideEachOther) {
+  Cluster gpu = idealCluster();
+  gpu.device.target = "cuda";
+  gpu.device.hostBytesPerSecond = 10;
+  auto seconds = [&](bool waits, uint32_t storing) {
+    return simulate(makeCopies(waits, storing), gpu).seconds;
+  };
+  // The store is the longer one; the last work begins when the fetch is there.
+  EXPECT_NEAR(seconds(false, streams::kStores), 3, 1e-9);
+  EXPECT_NEAR(seconds(true, streams::kStores), 3 + 2 + 1, 1e-9);
+  // As artifacts of earlier compilers have them, in one stream.
+  EXPECT_NEAR(seconds(false, streams::kFetches), 3 + 2 + 1, 1e-9);
+  // A CPU's second memory is a disk.
+  gpu.device.target = "cpu";
+  EXPECT_NEAR(seconds(false, streams::kStores), 3 + 2 + 1, 1e-9);
 }
 
 /// Sums that were timed at 2 s for 400 bytes, where the level's rate says 1 s,
