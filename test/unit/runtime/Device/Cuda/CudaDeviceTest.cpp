@@ -276,8 +276,8 @@ TEST_F(CudaDeviceTest, AnEventPassesThoughItsStreamIsNotIdle) {
   open();
   auto first = device->addStream(), second = device->addStream();
   ASSERT_TRUE(first.ok() && second.ok());
-  EXPECT_EQ(*first, 4u);
-  EXPECT_EQ(*second, 5u);
+  EXPECT_EQ(*first, 5u);
+  EXPECT_EQ(*second, 6u);
   void *native = *device->nativeStream(*first);
   EXPECT_NE(native, *device->nativeStream(*second));
   std::promise<void> early, late;
@@ -300,7 +300,7 @@ TEST_F(CudaDeviceTest, AnEventPassesThoughItsStreamIsNotIdle) {
   late.set_value();
   ASSERT_TRUE(device->synchronize(*first).ok());
   EXPECT_TRUE(*device->hasPassed(after));
-  expectHas(zcFakeCudaCalls(), " stream 4\ncuEventQuery event ");
+  expectHas(zcFakeCudaCalls(), " stream 5\ncuEventQuery event ");
   ::setenv("ZC_FAKE_CUDA_FAIL", "cuEventQuery:1:719", 1);
   expectHas(device->hasPassed(after).status().message(),
             "the GPU failed: cuEventQuery: fake error 719");
