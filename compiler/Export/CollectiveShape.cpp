@@ -12,6 +12,7 @@ namespace zc {
 std::optional<plan::CollectiveKind> getCollectiveKind(StringRef name) {
   return llvm::StringSwitch<std::optional<plan::CollectiveKind>>(name)
       .Case("all_reduce", plan::ALL_REDUCE)
+      .Case("role_sum", plan::ALL_REDUCE) // as which it ends
       .Case("all_gather", plan::ALL_GATHER)
       .Case("reduce_scatter", plan::REDUCE_SCATTER)
       .Case("all_to_all", plan::ALL_TO_ALL)

@@ -74,10 +74,15 @@ class Layers(LintTest):
                        "may not include mpi")
         self.silent("layers", {"runtime/Comm/Mpi/A.cpp": "#include <mpi.h>\n"})
 
-    def test_kernels_know_nobody(self):
+    def test_kernels_know_the_base_alone(self):
         self.complains("layers",
-                       {"kernels/Cpu/A.cpp": '#include "runtime/Base/B.h"\n'},
+                       {"kernels/Cpu/A.cpp": '#include "runtime/Exec/B.h"\n'},
+                       "may not include runtime/Exec")
+        self.complains("layers",
+                       {"kernels/Calls/A.cpp": '#include "runtime/Base/B.h"\n'},
                        "may not include runtime/Base")
+        self.silent("layers",
+                    {"kernels/Cpu/A.cpp": '#include "runtime/Base/B.h"\n'})
 
     def test_dialects_take_no_passes(self):
         self.complains("layers",

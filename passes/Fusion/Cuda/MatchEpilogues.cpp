@@ -181,6 +181,8 @@ private:
                                 ValueRange(yielded).getTypes(), inputs);
     rest.getProperties() = nest.getProperties();
     rest.setOffloaded(offloaded);
+    rest.setGradients({}); // onlyReader() takes none that has any
+    rest.setKeptGradients({});
     rest.setSharedBuffers({}); // the operands are others
     Block &block = addBlock(rest);
     OpBuilder inner = OpBuilder::atBlockEnd(&block);

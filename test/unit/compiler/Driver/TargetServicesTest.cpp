@@ -70,6 +70,12 @@ TEST_F(TargetServicesTest, RingsInsideOfANode) {
               2 * (kSecondsInside + kBytes / 2 / kInside), 1e-9);
 }
 
+TEST_F(TargetServicesTest, ASumOverRolesIsAnAllReduce) {
+  const char *axes = R"(axes = ["tp"])";
+  EXPECT_EQ(time("role_sum", axes, kWhole, R"(["ring"])"),
+            time("all_reduce", axes, kWhole, R"(["ring"])"));
+}
+
 TEST_F(TargetServicesTest, RingsAcrossNodes) {
   // Four ranks on two nodes: 2 x 3 turns, of which two of three cross.
   const double seconds =
