@@ -207,6 +207,8 @@ static int scaleCommand(const CLI::App &command, Arguments &arguments,
   if (isArtifact(arguments.compile.options.model))
     throw CLI::ValidationError("--scale", "compiles a model for each size; an "
                                           "artifact is compiled already");
+  Arguments one = arguments; // what is wrong for all sizes ends it at once
+  completeCompilation(command, one, cluster);
   ScaleTable table =
       makeScaleTable(arguments.scale, arguments.compile, cluster,
                      arguments.placement, [&](CompileArguments &row) {
@@ -216,8 +218,7 @@ static int scaleCommand(const CLI::App &command, Arguments &arguments,
                        row = own.compile;
                      });
   table.tokens = arguments.tokens;
-  completeCompilation(command, arguments, cluster);
-  table.missingOptions = listMissingOptions(command, arguments);
+  table.missingOptions = listMissingOptions(command, one);
   if (!arguments.html.empty())
     if (int code = emitText(arguments.html, scaleTableAsHtml(table)))
       return code;

@@ -252,10 +252,12 @@ LayoutEstimate estimateLayout(const StepLayout &layout,
   kept -= basis.optimizerBytes - moments;
   if (layout.offload == "optimizer") {
     kept -= moments;
-    // They come and go around the update, which hides little of that.
+    // They come and go around the update, which hides little of that: both ways
+    // at once where the second memory is a host's.
+    const double ways = cluster.device.copiesOneWayAtATime() ? 2 : 1;
     if (cluster.device.hostBytesPerSecond > 0)
       estimate.seconds +=
-          2 * moments / shares / cluster.device.hostBytesPerSecond;
+          ways * moments / shares / cluster.device.hostBytesPerSecond;
   }
   if (layout.zero >= 2)
     kept -= basis.parameterBytes * (1 - 1 / over);

@@ -20,21 +20,20 @@ using Cells = std::vector<std::string>;
 /// "49 h 50 min", "14 min 13 s", "36.96 ms": what a table of days and of
 /// milliseconds can hold.
 std::string printDuration(double seconds) {
-  const auto whole = [](double value) { return int64_t(value); };
   if (seconds >= 48 * 3600)
     return formatv("{0:F1} d", seconds / 86400).str();
-  if (seconds >= 3600) {
+  if (seconds >= 3599.5) {
     const int64_t minutes = std::llround(seconds / 60);
     return formatv("{0} h {1} min", minutes / 60, minutes % 60).str();
   }
-  if (seconds >= 60) {
+  if (seconds >= 59.995) {
     const int64_t all = std::llround(seconds);
     return formatv("{0} min {1} s", all / 60, all % 60).str();
   }
-  if (seconds >= 1)
+  if (seconds >= 0.999995)
     return formatv("{0:F2} s", seconds).str();
-  return whole(seconds * 1e3) > 0 ? formatv("{0:F2} ms", seconds * 1e3).str()
-                                  : formatv("{0:F1} us", seconds * 1e6).str();
+  return seconds >= 0.99995e-3 ? formatv("{0:F2} ms", seconds * 1e3).str()
+                               : formatv("{0:F1} us", seconds * 1e6).str();
 }
 
 /// Samples a second, or steps where nothing counts samples.
@@ -113,12 +112,22 @@ std::string explain(const ScaleTable &table) {
 
 /// Speed-ups over ranks, on logarithmic axes: the ideal is a straight line.
 std::string drawSpeedUps(const ScaleTable &table) {
-  const ScaleRow *first = findFirst(table);
-  if (!first)
+  const std::vector<double> speeds = speedUps(table);
+  std::vector<size_t> drawn; // those that have a plan, by their ranks
+  for (size_t i = 0; i < table.rows.size(); ++i)
+    if (speeds[i] > 0)
+      drawn.push_back(i);
+  if (drawn.empty())
     return "";
+  llvm::stable_sort(drawn, [&](size_t a, size_t b) {
+    return table.rows[a].ranks < table.rows[b].ranks;
+  });
+  const ScaleRow &least = table.rows[drawn.front()];
+  const double slowest = speeds[drawn.front()];
   double most = 1;
-  for (const ScaleRow &row : table.rows)
-    most = std::max(most, double(row.ranks) / double(first->ranks));
+  for (size_t i : drawn)
+    most = std::max({most, double(table.rows[i].ranks) / double(least.ranks),
+                     speeds[i] / slowest});
   const auto scale = [&](double ratio, double length) {
     return most > 1 ? length * std::log(std::max(1.0, ratio)) / std::log(most)
                     : 0.0;
@@ -129,13 +138,10 @@ std::string drawSpeedUps(const ScaleTable &table) {
                      std::to_string(kHeight) + "L" + std::to_string(kWidth) +
                      " 0\"><title>no loss</title></path>\n";
   std::string line;
-  const std::vector<double> speeds = speedUps(table);
-  for (size_t i = 0; i < table.rows.size(); ++i) {
-    if (speeds[i] <= 0)
-      continue;
+  for (size_t i : drawn) {
     const ScaleRow &row = table.rows[i];
-    const double x = scale(double(row.ranks) / double(first->ranks), kWidth);
-    const double y = kHeight - scale(speeds[i], kHeight);
+    const double x = scale(double(row.ranks) / double(least.ranks), kWidth);
+    const double y = kHeight - scale(speeds[i] / slowest, kHeight);
     line += (line.empty() ? "M" : "L") + number(x) + " " + number(y);
     text += "<circle r=\"4\" fill=\"#4c72b0\" cx=\"" + number(x) + "\" cy=\"" +
             number(y) + "\"><title>" +
@@ -252,11 +258,13 @@ std::string scaleTableAsHtml(const ScaleTable &table) {
       text += "<td class=\"n\">" + escape(cell) + "</td>";
     text += "</tr>\n";
     if (!table.rows[i].failure.empty())
-      text += "<tr><td colspan=\"9\">" + escape(table.rows[i].failure) +
-              "</td></tr>\n";
+      text += "<tr><td colspan=\"" + std::to_string(headOf(table).size()) +
+              "\">" + escape(table.rows[i].failure) + "</td></tr>\n";
   }
-  return text + "</table>\n<p>" + escape(explain(table)) +
-         "</p>\n<h2>Speed-up</h2>\n" + drawSpeedUps(table) + "</body></html>\n";
+  text += "</table>\n<p>" + escape(explain(table)) + "</p>\n";
+  if (const std::string curve = drawSpeedUps(table); !curve.empty())
+    text += "<h2>Speed-up</h2>\n" + curve;
+  return text + "</body></html>\n";
 }
 
 } // namespace zc

@@ -60,15 +60,16 @@ MemRefType getBufferType(RankedTensorType type) {
 }
 
 /// Whether it goes to the second memory. Copies beside the main stream go from
-/// one memory to the other, so that one end tells, unless both are states.
+/// one memory to the other: an end that is allocated tells, else the state that
+/// is written.
 static bool isStore(CopyOp copy) {
   Operation *from = getRoot(copy.getSource()).getDefiningOp();
   Operation *to = getRoot(copy.getDestination()).getDefiningOp();
-  if (isa<AllocOp>(to))
+  if (isa_and_nonnull<AllocOp>(to))
     return isOffloadedAlloc(to);
-  if (isa<AllocOp>(from))
+  if (isa_and_nonnull<AllocOp>(from))
     return !isOffloadedAlloc(from);
-  auto use = dyn_cast<StateOp>(to);
+  auto use = dyn_cast_or_null<StateOp>(to);
   auto state = use ? SymbolTable::lookupNearestSymbolFrom<train::StateOp>(
                          use, use.getStateAttr())
                    : train::StateOp();

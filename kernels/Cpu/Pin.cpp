@@ -37,11 +37,10 @@ void Pin::review(int caller, Clock::time_point now) {
     return;
   const int free =
       processors[thread] == caller ? processors.front() : processors[thread];
-  bool isWanted = company.isThere(now);
+  const bool isWanted = company.isThere(now);
   if (held && own != free && now - moved >= kStay) {
     company.forget(); // it was the caller
-    isWanted = false;
-    stay(free, now);
+    return stay(free, now);
   }
   if (held && isWanted)
     letGo(now);

@@ -113,8 +113,9 @@ void Team::help(uint32_t thread) {
     seen = number;
     const Clock::time_point now = Clock::now();
     pin.review(callersProcessor.load(std::memory_order_relaxed), now);
-    if (company.isThere(now))
-      disturbedUntil = company.end().time_since_epoch().count();
+    if (company.isThere(now)) // of several helpers, whoever believes it longest
+      disturbedUntil = std::max(disturbedUntil.load(),
+                                company.end().time_since_epoch().count());
     TeamJob job = readJob();
     FloatMode mode = shown.mode.load(std::memory_order_acquire);
     if (shown.number.load() != number || thread >= job.shares)

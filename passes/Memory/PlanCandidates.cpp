@@ -253,7 +253,8 @@ void PlanCandidates::addOffload(MemoryPlan &plan,
 }
 
 // Copies slow down the computation beside them; the step waits for copies that
-// are longer than it. Where both directions run at once, fetches are.
+// are longer than it. Where both directions run at once, only fetches count:
+// there are at least as many of them.
 void PlanCandidates::countOffloaded(MemoryPlan &plan) const {
   constexpr double kShare = 0.5;
   const OffloadChoice &choice = plan.offload;

@@ -374,7 +374,7 @@ Operation *HostUpdates::laterMain(double seconds) const {
 }
 
 /// Brings back what the host computes about when it has computed it, so that
-/// what else is fetched in the same stream need not wait. Returns the copies
+/// other fetches need not wait for the host. Returns the copies
 /// that are waited for, in front of what reads them.
 HostUpdates::Waits HostUpdates::placeReturns() {
   Waits waits;

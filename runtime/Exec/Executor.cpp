@@ -21,7 +21,7 @@ Status Executor::execute(Step &step) {
   if (!step.executable)
     return runCollective(step);
   ZC_RETURN_IF_ERROR(device.launch(*step.executable, step.stream));
-  // The threads of two streams wait for what is done, not for what is begun.
+  // Threads wait for what is done, not for what is begun.
   return capturing ? Status() : synchronize(step.stream);
 }
 

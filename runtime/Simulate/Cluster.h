@@ -73,6 +73,10 @@ struct SimulatedDevice {
   /// Instructions that were timed here: they take the place of shares of the
   /// peak for all of their kinds.
   MeasuredTimes measured;
+
+  /// Whether stores to the second memory and fetches from it go one behind the
+  /// other: a CPU's is a disk.
+  bool copiesOneWayAtATime() const { return target == "cpu"; }
 };
 
 /// Blocks of `size` neighbouring ranks, joined by links. A device sends

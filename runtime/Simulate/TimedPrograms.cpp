@@ -24,9 +24,8 @@ double bytesOf(const plan::Program &program, const plan::CollectiveCall &call) {
   return std::max(bytes(call.source()), bytes(call.destination()));
 }
 
-/// Stores and fetches of a CPU share its disk: one comes behind the other.
 uint32_t lineOf(const SimulatedDevice &device, uint32_t stream) {
-  if (streams::isOfCopies(stream) && device.target == "cpu")
+  if (streams::isOfCopies(stream) && device.copiesOneWayAtATime())
     return streams::kFetches;
   return std::min<uint32_t>(stream, streams::kCount - 1);
 }

@@ -177,7 +177,7 @@ private:
   std::vector<CUevent> events;
   Staging staging;
   PinnedMemory offloaded;
-  std::mutex copying; // the threads of two streams stage by turns
+  std::mutex copying; // threads stage by turns
   std::unique_ptr<Module> code;
   LibraryHandles libraries;
   HostFailure hostFailure;

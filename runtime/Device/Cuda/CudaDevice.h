@@ -1,4 +1,5 @@
-// An NVIDIA GPU as a device: one context, two streams, each program one graph.
+// An NVIDIA GPU as a device: one context, a stream for each of a
+// program's, each program one graph.
 #ifndef ZC_RUNTIME_DEVICE_CUDA_CUDADEVICE_H
 #define ZC_RUNTIME_DEVICE_CUDA_CUDADEVICE_H
 

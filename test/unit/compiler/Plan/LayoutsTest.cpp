@@ -154,6 +154,10 @@ TEST_F(Estimates, OffloadedStatesComeAndGo) {
   const LayoutEstimate gone = estimateLayout(layout, basis, cluster);
   EXPECT_DOUBLE_EQ(stay.bytes - gone.bytes, 2e9);
   EXPECT_DOUBLE_EQ(gone.seconds - stay.seconds, 2 * 2e9 / 1e10);
+  cluster.device.target = "cuda"; // both ways at once
+  EXPECT_DOUBLE_EQ(estimateLayout(layout, basis, cluster).seconds -
+                       stay.seconds,
+                   2e9 / 1e10);
 }
 
 } // namespace
