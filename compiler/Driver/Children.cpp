@@ -3,6 +3,8 @@
 #include "compiler/Driver/OwnedProcess.h"
 #include "runtime/Base/File.h"
 
+#include "llvm/ADT/StringRef.h"
+
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -13,6 +15,12 @@
 #include <vector>
 
 using namespace zc;
+
+std::string ChildResult::firstLine() const {
+  llvm::StringRef line = llvm::StringRef(text).split('\n').first;
+  line.consume_front("zc: error: ");
+  return line.str();
+}
 
 namespace {
 

@@ -12,6 +12,10 @@ namespace zc {
 struct ChildResult {
   bool ended = false; // with exit code 0
   std::string text;   // that the work returned, or what it has said on stderr
+
+  /// Of work that failed: the first line that it has said, without "zc:
+  /// error:".
+  std::string firstLine() const;
 };
 
 /// Runs pieces 0, 1, ... `count` - 1 in children, `atOnce` of them at a time,

@@ -321,9 +321,11 @@ int64_t CompileOptions::getAxisSize(const std::string &name) const {
   return 1;
 }
 
-int64_t CompileOptions::getNumRanks() const {
+int64_t zc::countRanks(const std::vector<MeshAxis> &mesh) {
   int64_t ranks = 1;
   for (const MeshAxis &axis : mesh)
     ranks *= axis.size;
   return ranks;
 }
+
+int64_t CompileOptions::getNumRanks() const { return countRanks(mesh); }

@@ -28,6 +28,9 @@ std::vector<std::string> getZeroAxes(const CompileOptions &options);
 /// The error in a text like "tp=2,dp=4"; empty when all is well.
 std::string checkMesh(const std::string &text);
 
+/// How many ranks axes have together; one without any.
+int64_t countRanks(const std::vector<MeshAxis> &mesh);
+
 /// "tp=2,dp=4", which has been checked, as axes in the order of ranks: slowest
 /// first.
 std::vector<MeshAxis> parseMesh(const std::string &text);

@@ -18,13 +18,6 @@
 
 using namespace zc;
 
-static int64_t countRanks(const std::vector<MeshAxis> &mesh) {
-  int64_t ranks = 1;
-  for (const MeshAxis &axis : mesh)
-    ranks *= axis.size;
-  return ranks;
-}
-
 std::vector<std::string> zc::splitMeshes(const std::string &meshes) {
   llvm::SmallVector<llvm::StringRef> parts;
   llvm::StringRef(meshes).split(parts, kBetweenMeshes);

@@ -83,11 +83,8 @@ void checkBatch(const AxisSizes &sizes, const CompileArguments &arguments) {
     throw CLI::ValidationError("--scale-batch", "no such batch can be counted");
 }
 
-void checkRoom(const AxisSizes &sizes, const CompileArguments &arguments,
-               const Cluster &cluster) {
-  int64_t others = 1;
-  for (const MeshAxis &axis : parseMesh(arguments.mesh))
-    others *= axis.size;
+/// `others`: ranks of the axes that stay.
+void checkRoom(const AxisSizes &sizes, int64_t others, const Cluster &cluster) {
   const int64_t most = *llvm::max_element(sizes.sizes);
   if (most > cluster.size() / others)
     throw CLI::ValidationError(
@@ -130,9 +127,9 @@ void takeRow(const ChildResult &result, ScaleRow &row) {
   const auto json =
       nlohmann::json::parse(result.text, nullptr, /*allow_exceptions=*/false);
   if (!result.ended || !json.is_object()) {
-    llvm::StringRef line = llvm::StringRef(result.text).split('\n').first;
-    line.consume_front("zc: error: ");
-    row.failure = line.empty() ? "its process ended early" : line.str();
+    row.failure = result.firstLine();
+    if (row.failure.empty())
+      row.failure = "its process ended early";
     return;
   }
   row.failure = json.value("failure", "");
@@ -170,7 +167,8 @@ ScaleTable zc::makeScaleTable(const ScaleOptions &scale,
   checkAxisIsFree(sizes, arguments);
   if (scale.growsBatch)
     checkBatch(sizes, arguments);
-  checkRoom(sizes, arguments, cluster);
+  const int64_t others = countRanks(parseMesh(arguments.mesh));
+  checkRoom(sizes, others, cluster);
   ScaleTable table;
   table.model = llvm::sys::path::stem(arguments.options.model).str();
   table.cluster = cluster.name;
@@ -180,9 +178,7 @@ ScaleTable zc::makeScaleTable(const ScaleOptions &scale,
   for (size_t i = 0; i < table.rows.size(); ++i) {
     ScaleRow &row = table.rows[i];
     row.size = sizes.sizes[i];
-    row.ranks = row.size;
-    for (const MeshAxis &axis : parseMesh(arguments.mesh))
-      row.ranks *= axis.size;
+    row.ranks = row.size * others;
     row.nodes = (row.ranks + node - 1) / node;
   }
   runInChildren(

@@ -41,12 +41,6 @@ CompileOptions applyLayout(CompileOptions options, const StepLayout &layout) {
   return options;
 }
 
-std::string takeFirstLine(const std::string &text) {
-  llvm::StringRef line = llvm::StringRef(text).split('\n').first;
-  line.consume_front("zc: error: ");
-  return line.str();
-}
-
 /// In a child: compiles and simulates one layout.
 std::string tryLayout(const CLI::App &command, const CompileOptions &options,
                       const Cluster &cluster, const SearchOptions &search,
@@ -126,7 +120,7 @@ Result<Basis> takeBasis(const CompileOptions &options, const Cluster &cluster) {
   const auto json =
       nlohmann::json::parse(result.text, nullptr, /*allow_exceptions=*/false);
   if (!result.ended || json.is_discarded())
-    return Status(StatusCode::InvalidArgument, takeFirstLine(result.text));
+    return Status(StatusCode::InvalidArgument, result.firstLine());
   Basis basis;
   LayoutBasis &numbers = basis.numbers;
   numbers.seconds = json["seconds"];
@@ -237,7 +231,7 @@ Result<SearchReport> zc::searchLayouts(const CLI::App &command,
       [&](size_t piece, const ChildResult &result) {
         TriedLayout &tried = candidates[piece];
         if (!result.ended || !triedFromText(result.text, tried))
-          tried.failure = takeFirstLine(result.text);
+          tried.failure = result.firstLine();
         report.tried.push_back(tried);
       });
   report.isComplete = report.tried.size() == report.composed;

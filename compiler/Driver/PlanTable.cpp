@@ -7,8 +7,6 @@
 #include "runtime/Base/Cores.h"
 #include "runtime/Plan/Axes.h"
 
-#include "llvm/ADT/StringRef.h"
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -85,9 +83,7 @@ std::vector<StateRow> zc::makeStateTable(const CLI::App &command,
         row = makeRow(int(zero), parameters, ranks, shares, cluster);
         row.states /= double(ranks) / double(shares);
         if (!isSound) {
-          llvm::StringRef line = llvm::StringRef(result.text).split('\n').first;
-          line.consume_front("zc: error: ");
-          row.failure = line.str();
+          row.failure = result.firstLine();
           return;
         }
         row.failure = json.value("failure", "");

@@ -14,13 +14,7 @@ static constexpr int64_t kMostRanks = 16;
 
 /// All axes of the user's mesh, of at most kMostRanks ranks; stages stay.
 static std::vector<MeshAxis> shrinkMesh(std::vector<MeshAxis> mesh) {
-  auto count = [&] {
-    int64_t ranks = 1;
-    for (const MeshAxis &axis : mesh)
-      ranks *= axis.size;
-    return ranks;
-  };
-  while (count() > kMostRanks) {
+  while (countRanks(mesh) > kMostRanks) {
     MeshAxis *largest = nullptr;
     for (MeshAxis &axis : mesh)
       if (axis.name != axes::kRole && axis.size > 2 &&
