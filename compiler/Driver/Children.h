@@ -13,8 +13,7 @@ struct ChildResult {
   bool ended = false; // with exit code 0
   std::string text;   // that the work returned, or what it has said on stderr
 
-  /// Of work that failed: the first line that it has said, without "zc:
-  /// error:".
+  /// The first line that failed work has said, without "zc: error: ".
   std::string firstLine() const;
 };
 
