@@ -78,6 +78,12 @@ LogicalResult gatherSlice(dist::AllGatherOp op, PatternRewriter &rewriter) {
   return success();
 }
 
+/// The sum that takes the place of both stays whole where one of them does.
+UnitAttr staysWhole(dist::AllReduceOp a, dist::AllReduceOp b) {
+  UnitAttr mark = a.getStaysWholeAttr();
+  return mark ? mark : b.getStaysWholeAttr();
+}
+
 /// One group of ranks in place of two, one after another.
 LogicalResult joinSums(dist::AllReduceOp op, PatternRewriter &rewriter) {
   auto first = onlyFor<dist::AllReduceOp>(op.getInput());
@@ -86,7 +92,7 @@ LogicalResult joinSums(dist::AllReduceOp op, PatternRewriter &rewriter) {
   auto made = dist::AllReduceOp::create(
       rewriter, op.getLoc(), first.getInput(),
       joinAxes(first.getAxes(), op.getAxes()), op.getTrafficAttr(),
-      /*holders=*/nullptr, op.getStaysWholeAttr());
+      /*holders=*/nullptr, staysWhole(first, op));
   addMarks(op, made);
   rewriter.replaceOp(op, made);
   return success();
@@ -109,7 +115,7 @@ LogicalResult sumOnce(AddOp op, PatternRewriter &rewriter) {
   terms->setAttr(dist::kResultsAttr, toArrayAttr({term}, mesh));
   auto made = dist::AllReduceOp::create(
       rewriter, op.getLoc(), terms, lhs.getAxesAttr(), lhs.getTrafficAttr(),
-      /*holders=*/nullptr, lhs.getStaysWholeAttr());
+      /*holders=*/nullptr, staysWhole(lhs, rhs));
   addMarks(lhs, made);
   copyMark(op, made, kGradientsAttr);
   rewriter.replaceOp(op, made);

@@ -272,9 +272,10 @@ class Compilations(ZcTest):
                    "ideal")
         gpu = self.describe("gpus", 1e-4, 1e8, target="cuda")
         for options, message in (
-                (("--target", "cpu"), "has devices of --target cuda, not cpu"),
-                (("--mesh", "dp=16"), "has room for 8 ranks")):
-            self.fails(2, [f"--cluster: 'gpus' {message}"], "plan", gpt.model,
+                (("--target", "cpu"), "has devices of kind 'cuda', not 'cpu'"),
+                (("--mesh", "dp=16"), "has room for 8 ranks, fewer than 16")):
+            self.fails(2, [f"--cluster: cluster 'gpus' {message}"], "plan",
+                       gpt.model,
                        *gpt.compile_options("adamw"), "--for-cluster",
                        "--cluster", gpu, *options)
         self.fails(2, ["--for-cluster: belongs to a model"], "plan",
@@ -299,9 +300,9 @@ class Compilations(ZcTest):
         self.assertIn("cublaslt", self.order("--cluster", gpu))
         gpt = Fixture("gpt")
         for wrong, *options in (
-                ["'gpus' has devices of --target cuda, not cpu", "--target",
+                ["'gpus' has devices of kind 'cuda', not 'cpu'", "--target",
                  "cpu", "--cluster", gpu],
-                ["'gpus' has room for 8 ranks, fewer than the mesh's 16",
+                ["'gpus' has room for 8 ranks, fewer than 16",
                  "--mesh", "dp=16", "--cluster", gpu],
                 ["no cluster file 'absent.json'; presets are .*h100-dgx",
                  "--cluster", "absent.json"]):

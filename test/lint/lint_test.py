@@ -179,6 +179,15 @@ class Marks(LintTest):
                                  "tools/lint/marks.txt": "sched.b\n"},
                        "dialects/A.h: no dialect lists 'train.a'")
 
+    def test_literals(self):
+        for call in ('op->getAttrOfType<TypeAttr>("train.a");',
+                     'op->hasAttr("train.a");',
+                     'function.setResultAttr(\n    index, "train.a", mark);'):
+            self.complains("marks", {**self.FILES, "passes/A/B.cpp": call},
+                           "names 'train.a' by a literal")
+        self.silent("marks", {**self.FILES, "passes/A/B.cpp":
+                              'op->getName() == "train.a";'})
+
     def test_one_that_nothing_names(self):
         self.complains("marks", {**self.FILES, "dialects/A.h":
                                  self.NAMES.replace('kBAttr = "sched.b"', "")},

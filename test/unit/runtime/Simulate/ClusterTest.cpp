@@ -227,6 +227,20 @@ TEST(Cluster, WhatIsWrongWithMeasurementsIsNamed) {
             "c.json: device.measured.op: unknown key");
 }
 
+TEST(Cluster, DevicesAndRoomForRanks) {
+  Result<Cluster> cluster = Cluster::parse(kSmall, "c.json");
+  ASSERT_TRUE(cluster.ok()) << cluster.status().message();
+  EXPECT_EQ(cluster->nodesOf(1), 1);
+  EXPECT_EQ(cluster->nodesOf(4), 1);
+  EXPECT_EQ(cluster->nodesOf(5), 2);
+  EXPECT_TRUE(cluster->checkRoom(16).ok());
+  EXPECT_EQ(cluster->checkRoom(17).message(),
+            "cluster 'two' has room for 16 ranks, fewer than 17");
+  EXPECT_TRUE(cluster->checkDevices("cpu").ok());
+  EXPECT_EQ(cluster->checkDevices("cuda").message(),
+            "cluster 'two' has devices of kind 'cpu', not 'cuda'");
+}
+
 TEST(Cluster, WhatIsWrongIsNamed) {
   EXPECT_EQ(complain("{", "["), "c.json: is no JSON");
   EXPECT_EQ(complain(R"("name": "two")", R"("name": 2)"),
