@@ -232,7 +232,7 @@ static bool isOfScale(llvm::StringRef name) {
   return name == "--tokens" || name == "--html";
 }
 
-/// Those of which one is given exclude each other, and some need no model.
+/// The modes exclude each other, and some need no model.
 static void checkTogether(const CLI::App &command, const Arguments &arguments) {
   const bool scales = !arguments.scale.sizes.empty();
   const int modes = arguments.searches + arguments.table + scales +

@@ -114,7 +114,7 @@ void addFused(mlir::OpPassManager &manager, const PassOptions &options);
 /// encodings.
 PoolPlans planPools(const PassOptions &options);
 
-/// Which values are kept for the backward, and how.
+/// Decides which values are kept for the backward, and how.
 void addMemory(mlir::OpPassManager &manager, const PassOptions &options);
 
 /// Programs of fused ops to instructions on buffers that have offsets.

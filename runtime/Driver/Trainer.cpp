@@ -238,7 +238,8 @@ Status Trainer::readNext() {
   return check(zc_read_samples(handle()));
 }
 
-/// Those of the next step, and those behind it that are wanted before its end.
+/// Selects the samples of the next step, and those behind it that are wanted
+/// before its end.
 Status Trainer::selectSamples() {
   const int64_t ahead =
       std::max<int64_t>(steps().stepsAhead(), inside().readsAhead() ? 1 : 0);
@@ -251,9 +252,9 @@ Status Trainer::selectSamples() {
   return check(zc_select(handle(), samples.data(), samples.size()));
 }
 
-/// Those of the next step that arrive on standard input, where nothing else is
-/// under way: a step is told of before the next one is waited for. All ranks
-/// come to the same end.
+/// Waits for the samples of the next step that arrive on standard input, where
+/// nothing else is under way: a step is told of before the next one is waited
+/// for. All ranks come to the same end.
 Status Trainer::awaitSamples() {
   TracedSpan span(trace.get(), Trace::Lane::Data, "wait for samples");
   Result<bool> isThere = stream->advance();
@@ -389,7 +390,7 @@ Status Trainer::replicate() {
   return replicas.beginSave(executor(), state, tellNobody);
 }
 
-/// Those that were being written beside the steps so far.
+/// Ends the checkpoints that were being written beside the steps so far.
 Status Trainer::landCheckpoints() {
   const std::string before = checkpoints.latest();
   auto note = [&](const std::string &text) { progress->note(text); };

@@ -61,7 +61,8 @@ def find(json_, where):
 class Keys(ZcTest):
 
     def read_keys(self, where):
-        """Which keys zc knows of an object: it says so of another one."""
+        """Reads the keys that zc knows of an object: it lists them when it meets
+        another one."""
         cluster = copy.deepcopy(FULL)
         find(cluster, where)["another"] = 1
         path = self.folder / "c.json"
@@ -172,8 +173,8 @@ class Compilations(ZcTest):
                          'type = "f32", flops = 1.0+e\\+10')
 
     def test_without_a_cluster_the_usual_machine_decides(self):
-        """Which the artifact names; asked for by its name it makes the same
-        programs."""
+        """The artifact names that machine; asked for by its name it makes the
+        same programs."""
         gpt = Fixture("gpt")
         for name, options in (("usual-cpu", ()),
                               ("usual-gpu", ("--target", "cuda"))):

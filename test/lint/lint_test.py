@@ -284,6 +284,20 @@ class Text(LintTest):
                      "passes/B.cpp": 'const char *a = "What is";\n',
                      "tools/a.py": 'a = """\n# What this is\n"""\n'})
 
+    def test_a_comment_about_those_of_another(self):
+        self.complains("text",
+                       {"runtime/A.h": "int a;\n\n/// Those of all\n/// rows.\n",
+                        "passes/A.cpp": "int a; // Which is sent.\n",
+                        "passes/B.cpp": "// Whose rows count.\n",
+                        "tools/a.py": '"""Who sends."""\n',
+                        "tools/b.py": "# That, of this row.\n"},
+                       "runtime/A.h:3", "passes/A.cpp:1", "passes/B.cpp:1",
+                       "tools/a.py:1", "tools/b.py:1")
+        self.silent("text",
+                    {"runtime/A.h": "// Which rows are sent? All.\n",
+                     "passes/A.cpp": "// Rows are sent. Those of 0 are not.\n",
+                     "passes/B.cpp": "// Thatched roofs.\n"})
+
     def test_a_later_sentence_without_its_noun(self):
         self.complains("text",
                        {"kernels/A.h": "/// The rows. What is sent.\n",

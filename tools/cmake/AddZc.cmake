@@ -60,7 +60,7 @@ endfunction()
 # most of zc's files (a file that includes linalg: 6.2 s without it, 2.2 with).
 function(zc_use_mlir_pch name)
   if(NOT TARGET zc_mlir_pch)
-    # Which, unlike file(WRITE), leaves alone what is right.
+    # Unlike file(WRITE), this leaves alone what is right.
     file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/tools/cmake/zc_mlir_pch.cpp CONTENT "")
     add_library(zc_mlir_pch OBJECT ${PROJECT_BINARY_DIR}/tools/cmake/zc_mlir_pch.cpp)
     target_include_directories(zc_mlir_pch SYSTEM PUBLIC ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})

@@ -25,7 +25,7 @@ public:
     write("proc/self/mountinfo", mounts);
     write("proc/self/cgroup", groups);
   }
-  /// That of the second version alone.
+  /// Joins a group of the second version alone.
   void joinGroup(const std::string &group) {
     joinGroups(kSecondMount, "0::" + group + "\n");
   }

@@ -260,7 +260,7 @@ TEST_F(RecomputeTest, ChoosesWhatToOffloadAsWell) {
   EXPECT_GT(numOffloading, 0u);
 }
 
-/// Whose copies take as long as some kernels.
+/// Copies of this GPU take as long as some kernels.
 constexpr llvm::StringLiteral kGpu =
     "#sched.target<device = \"cuda\", machine = #sched.machine<name = \"g\", "
     "rates = [#sched.rate<work = \"kernel\", type = \"f32\", flops = 1.0e12>], "

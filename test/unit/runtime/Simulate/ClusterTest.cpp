@@ -107,7 +107,7 @@ TEST(Cluster, FormsAreSizes) {
       "of its kind have, found 2");
 }
 
-/// Which of two attentions of as much work the asked one is alike.
+/// Tests which of two attentions of as much work the asked one is alike.
 TEST(Cluster, FormsAreRead) {
   std::string text = kMeasured;
   const std::string kernel = R"({"kind": "kernel")";
