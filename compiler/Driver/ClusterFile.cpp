@@ -20,17 +20,10 @@ void zc::addClusterOption(CLI::App &command, CompileOptions &options) {
 
 void zc::decideFor(const std::string &name, const Cluster &cluster,
                    CompileOptions &options) {
-  const std::string &device = cluster.device.target;
-  if (options.target != device)
-    throw CLI::ValidationError(
-        "--cluster", "'" + cluster.name + "' has devices of --target " +
-                         device + ", not " + options.target);
-  if (options.getNumRanks() > cluster.size())
-    throw CLI::ValidationError("--cluster",
-                               "'" + cluster.name + "' has room for " +
-                                   std::to_string(cluster.size()) +
-                                   " ranks, fewer than the mesh's " +
-                                   std::to_string(options.getNumRanks()));
+  for (const Status &status : {cluster.checkDevices(options.target),
+                               cluster.checkRoom(options.getNumRanks())})
+    if (!status.ok())
+      throw CLI::ValidationError("--cluster", status.message());
   options.cluster = name;
 }
 

@@ -286,7 +286,7 @@ int zc::compilePlan(const CompileOptions &options, plan::Manifest &manifest) {
     return 1;
   const std::chrono::duration<double> seconds =
       std::chrono::steady_clock::now() - started;
-  // Who plans, asks for it.
+  // A user who plans asks for the proof.
   constexpr double kAsked = 60;
   const double allowed = getProofSeconds(options, seconds.count());
   Summary shown;

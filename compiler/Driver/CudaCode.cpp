@@ -13,8 +13,8 @@
 using namespace mlir;
 using namespace zc;
 
-/// Those of all roles of a pipeline are one module: their names differ, but for
-/// what is declared alike.
+/// Kernels of all roles of a pipeline are one module: their names differ, but
+/// for what is declared alike.
 static gpu::GPUModuleOp getKernels(ModuleOp module) {
   if (auto kernels = module.lookupSymbol<gpu::GPUModuleOp>(kKernelModule))
     return kernels;

@@ -128,7 +128,7 @@ void Phases::keepGathered(ModuleOp role, int64_t microBatches, Gathered room) {
     return;
   role->setAttr(kReshardEveryAttr,
                 Builder(context).getI64IntegerAttr(microBatches));
-  // Who gathers more often than once a step wants to save memory.
+  // A role that gathers more often than once a step saves memory.
   if (countChunks(role) > 1 &&
       (room == Gathered::Shared || microBatches < options.accumulate))
     role->setAttr(train::kSharesUnitsAttr, UnitAttr::get(context));

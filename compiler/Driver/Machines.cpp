@@ -110,15 +110,10 @@ zc::describeCluster(MLIRContext *context, const MachineRequest &request) {
   const Result<Cluster> cluster = loadCluster(request.cluster);
   if (!cluster.ok())
     return llvm::createStringError(cluster.status().message());
-  if (request.device != cluster->device.target)
-    return llvm::createStringError(
-        "cluster '" + cluster->name + "' has devices of kind '" +
-        cluster->device.target + "', not '" + request.device + "'");
-  if (request.ranks > cluster->size())
-    return llvm::createStringError(
-        "cluster '" + cluster->name + "' has room for " +
-        std::to_string(cluster->size()) + " ranks, fewer than " +
-        std::to_string(request.ranks));
+  for (const Status &status : {cluster->checkDevices(request.device),
+                               cluster->checkRoom(request.ranks)})
+    if (!status.ok())
+      return llvm::createStringError(status.message());
   return makeMachine(context, *cluster, request.ranks, request.allowsTf32);
 }
 

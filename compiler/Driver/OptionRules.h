@@ -1,4 +1,5 @@
-// Which options of `zc compile` have an effect in which company: a table.
+// A table says which options of `zc compile` have an effect beside which
+// others.
 #ifndef ZC_COMPILER_DRIVER_OPTIONRULES_H
 #define ZC_COMPILER_DRIVER_OPTIONRULES_H
 

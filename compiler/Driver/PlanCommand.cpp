@@ -135,10 +135,8 @@ static int searchCommand(const CLI::App &command, Arguments &arguments,
     throw CLI::ValidationError("--ranks", "the mesh says how many there are");
   completeCompilation(command, arguments, cluster);
   arguments.search.placement = arguments.placement;
-  if (arguments.search.ranks > cluster.size())
-    throw CLI::ValidationError("--ranks", "cluster '" + cluster.name +
-                                              "' has room for " +
-                                              std::to_string(cluster.size()));
+  if (Status status = cluster.checkRoom(arguments.search.ranks); !status.ok())
+    throw CLI::ValidationError("--ranks", status.message());
   // Such a cluster is described without end, as `ideal` and `usual-cpu` are.
   constexpr int64_t kMostByDefault = 65536;
   if (command.count("--ranks") == 0 && command.count("--mesh") == 0 &&
@@ -234,7 +232,7 @@ static bool isOfScale(llvm::StringRef name) {
   return name == "--tokens" || name == "--html";
 }
 
-/// Those of which one is given exclude each other, and some need no model.
+/// The modes exclude each other, and some need no model.
 static void checkTogether(const CLI::App &command, const Arguments &arguments) {
   const bool scales = !arguments.scale.sizes.empty();
   const int modes = arguments.searches + arguments.table + scales +

@@ -86,12 +86,11 @@ void checkBatch(const AxisSizes &sizes, const CompileArguments &arguments) {
 /// `others`: ranks of the axes that stay.
 void checkRoom(const AxisSizes &sizes, int64_t others, const Cluster &cluster) {
   const int64_t most = *llvm::max_element(sizes.sizes);
-  if (most > cluster.size() / others)
-    throw CLI::ValidationError(
-        "--scale", sizes.axis + "=" + std::to_string(most) + " makes " +
-                       std::to_string(most * others) + " ranks, and cluster '" +
-                       cluster.name + "' has room for " +
-                       std::to_string(cluster.size()));
+  const int64_t ranks = most > INT64_MAX / others ? INT64_MAX : most * others;
+  if (Status status = cluster.checkRoom(ranks); !status.ok())
+    throw CLI::ValidationError("--scale", sizes.axis + "=" +
+                                              std::to_string(most) + ": " +
+                                              status.message());
 }
 
 /// In a child.
@@ -174,12 +173,11 @@ ScaleTable zc::makeScaleTable(const ScaleOptions &scale,
   table.cluster = cluster.name;
   table.axis = sizes.axis;
   table.rows.resize(sizes.sizes.size());
-  const int64_t node = cluster.levels.front().size;
   for (size_t i = 0; i < table.rows.size(); ++i) {
     ScaleRow &row = table.rows[i];
     row.size = sizes.sizes[i];
     row.ranks = row.size * others;
-    row.nodes = (row.ranks + node - 1) / node;
+    row.nodes = cluster.nodesOf(row.ranks);
   }
   runInChildren(
       table.rows.size(), size_t(usableCores()), 0, table.rows.size(),

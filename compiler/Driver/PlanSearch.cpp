@@ -208,7 +208,7 @@ Result<SearchReport> zc::searchLayouts(const CLI::App &command,
     candidates.push_back(std::move(tried));
   }
   report.composed = candidates.size();
-  // Those that should fit first, the quickest of them first.
+  // Layouts that should fit come first, the quickest of them in front.
   auto isTooLarge = [&](const TriedLayout &each) {
     return room > 0 && each.estimate.bytes > room;
   };

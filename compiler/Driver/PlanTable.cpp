@@ -46,8 +46,7 @@ static StateRow makeRow(int zero, double parameters, int64_t ranks,
   StateRow row;
   row.zero = zero;
   row.ranks = ranks;
-  const int64_t node = cluster.levels.front().size;
-  row.nodes = (ranks + node - 1) / node;
+  row.nodes = cluster.nodesOf(ranks);
   row.parameters = parameters;
   row.states = parameters * stateBytes(zero, shares);
   return row;

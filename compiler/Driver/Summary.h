@@ -19,8 +19,8 @@ struct Summary {
   uint64_t trainedElements = 0;
   uint64_t tensors = 0; // initializers that could be trained, and are or not
   uint64_t elements = 0;
-  /// Those that are not trained, but for running statistics: floating-point
-  /// numbers that are no setting of a node.
+  /// The initializers that are not trained, but for running statistics:
+  /// floating-point numbers that are no setting of a node.
   std::vector<std::string> untrained;
   /// Parameters that the loss does not read: they stay as they are, in the
   /// checkpoints, too.

@@ -25,7 +25,7 @@ constexpr size_t kMostBoundBytes = 4096;
 
 namespace {
 
-/// Which inputs are made constants. The fewer, the more is computed at run
+/// Says which inputs are made constants. The fewer, the more is computed at run
 /// time; more are bound only where a model cannot be compiled without.
 enum class Binding { None, Integers, AllButFirst, All };
 

@@ -15,6 +15,7 @@
 #include "passes/Analysis/Roles.h"
 #include "runtime/Plan/FileTensor.h"
 #include "runtime/Plan/ProgramNames.h"
+#include "runtime/Plan/StreamNumbers.h"
 
 using namespace mlir;
 using namespace zc::sched;
@@ -34,6 +35,14 @@ static_assert(isSame(train::kInitProgram, programs::kInit) &&
               isSame(train::kEvalProgram, programs::kEval) &&
               isSame(train::kGatherProgram, programs::kGather) &&
               isSame(kSettingStatePrefix, kSettingPrefix));
+
+// The manifest's streams are those of instructions.
+static_assert(kMainStream == streams::kMain &&
+              kCollectiveStream == streams::kCollectives &&
+              kFetchStream == streams::kFetches &&
+              kHostStream == streams::kHost &&
+              kStoreStream == streams::kStores &&
+              kNumStreams == streams::kCount);
 
 static void addGathered(train::StateOp state, plan::Role &role) {
   plan::State &outline = *role.add_states();

@@ -18,7 +18,7 @@ struct Candidate {
   double makespan;
 };
 
-/// Those that are faster than the published one, the fastest first.
+/// The candidates that are faster than the published one, the fastest first.
 std::vector<Candidate> listCandidates(const PipelineSchedule &published,
                                       const WorkCosts &costs) {
   std::vector<Candidate> faster;

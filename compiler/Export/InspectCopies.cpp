@@ -37,8 +37,8 @@ private:
   std::map<std::string, uint64_t> whole; // by name: roles may share one
 };
 
-/// Which parameters of a role the forward reads as copies, and how wide these
-/// are in bytes of an element.
+/// The parameters of a role that the forward reads as copies, with the bytes of
+/// an element of these.
 std::map<std::string, uint64_t> findCopies(const plan::Role &role) {
   std::map<std::string, uint64_t> widths;
   for (const plan::State &state : role.states())

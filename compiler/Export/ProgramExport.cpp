@@ -72,8 +72,8 @@ Result<plan::Program> ProgramExport::run() {
   return std::move(program);
 }
 
-// Those that instructions or the host touch; a view that stands only for
-// another view is no buffer.
+// Adds the buffers that instructions or the host touch; a view that stands only
+// for another view is no buffer.
 void ProgramExport::addBuffers() {
   for (Operation &op : source.getBody().front()) {
     if (isa<InputOp>(op))

@@ -1,5 +1,6 @@
-// Which tensors of a file may change in training. The importer must know
-// before it has types: what may change is never computed with while compiling.
+// Finds the tensors of a file that may change in training. The importer must
+// know them before it has types: what may change is never computed with while
+// compiling.
 #ifndef ZC_COMPILER_IMPORT_CANDIDATES_H
 #define ZC_COMPILER_IMPORT_CANDIDATES_H
 

@@ -9,8 +9,8 @@ using namespace zc;
 
 namespace {
 
-// Which dims a Reduce operator takes away; empty axes mean all of them, or none
-// with noop_with_empty_axes.
+// The dims that a Reduce operator takes away; empty axes mean all of them, or
+// none with noop_with_empty_axes.
 std::optional<std::vector<bool>> getReducedDims(const FoldRequest &request,
                                                 size_t size) {
   auto axes = request.getInts("axes", 1);

@@ -22,7 +22,7 @@ static bool isIf(const proto::NodeProto &node) {
          (node.domain().empty() || node.domain() == "ai.onnx");
 }
 
-// Those in the branches of an If, too.
+// Visits the nodes in the branches of an If, too.
 static void
 forEachNode(const google::protobuf::RepeatedPtrField<proto::NodeProto> &nodes,
             const std::function<void(const proto::NodeProto &)> &visit) {

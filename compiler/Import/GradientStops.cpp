@@ -17,7 +17,7 @@ bool GraphImporter::stopsGradient(const std::string &name) {
   return stops;
 }
 
-// Those who use `name` from here on use a value of zc's own operator.
+// Nodes that use `name` from here on use a value of zc's own operator.
 void GraphImporter::stopGradient(const std::string &name, Scope &scope) {
   ImportedValue *value = lookUp(name, scope);
   if (value->kind != ImportedValue::Tensor || value->foldable ||

@@ -198,9 +198,9 @@ void GraphImporter::importInitializers(Scope &scope) {
     if (weights.inner.contains(tensor.name()))
       define(tensor.name(), value, stored);
   }
-  // Those that are no floats, hold one element or belong to a branch appear
-  // when something uses them; the others always, because the summary names
-  // them.
+  // Initializers that are no floats, hold one element or belong to a branch
+  // appear when something uses them; the others always, because the summary
+  // names them.
   for (const proto::TensorProto &tensor : file.model.graph().initializer()) {
     ImportedValue *value = lookUp(tensor.name(), scope);
     if (value->kind == ImportedValue::Tensor &&

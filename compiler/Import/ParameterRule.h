@@ -1,4 +1,5 @@
-// Which initializers are trained: the rule of the command line's contract.
+// Decides which initializers are trained: the rule of the command line's
+// contract.
 #ifndef ZC_COMPILER_IMPORT_PARAMETERRULE_H
 #define ZC_COMPILER_IMPORT_PARAMETERRULE_H
 

@@ -9,8 +9,8 @@ using namespace mlir;
 
 namespace zc::interpreter {
 
-/// Which of the op's tensors is the image, the filter and the output: the first
-/// or second operand, or 2, the result.
+/// The numbers of the op's image, filter and output: the first or second
+/// operand, or 2, the result.
 static std::array<int, 3> buffersOf(train::ConvOp) { return {0, 1, 2}; }
 static std::array<int, 3> buffersOf(train::ConvInputGradOp) {
   return {2, 1, 0};

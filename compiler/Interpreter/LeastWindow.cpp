@@ -11,8 +11,8 @@ using namespace mlir;
 namespace zc::interpreter {
 
 namespace {
-/// Which of an op's operands and, behind them, its result are images, and which
-/// have an element per place of the window.
+/// The numbers of an op's operands and, behind them, its result that are
+/// images, and of those that have an element per place of the window.
 struct Windowed {
   train::Window window;
   SmallVector<unsigned> images, places;

@@ -70,7 +70,7 @@ private:
 
   static void addInstruction(Share &share, const plan::Program &program,
                              const Place &place, double seconds);
-  /// Which of the runs it is of, behind the others if it is new.
+  /// The number of the step's run, behind the others if it is new.
   size_t addStep(const plan::Manifest &manifest, int64_t ranks, double seconds);
   static double undisturbed(const Rounds &rounds);
   std::vector<MeasuredCollective> listCollectives() const;

@@ -165,12 +165,7 @@ std::vector<Growth> measureGrowth(const Cluster &cluster) {
 }
 
 static Status checkSize(const Cluster &cluster) {
-  const int64_t most = kRanks[std::size(kRanks) - 1];
-  return cluster.size() >= most
-             ? Status()
-             : makeError(StatusCode::InvalidArgument, "cluster '", cluster.name,
-                         "' has room for ", cluster.size(),
-                         " ranks; the table has up to ", most);
+  return cluster.checkRoom(kRanks[std::size(kRanks) - 1]);
 }
 
 std::string printCollectives(const Cluster &cluster) {

@@ -32,7 +32,7 @@ struct SearchReport {
   /// makes its program: "--target cuda".
   std::string missingOptions;
 
-  /// Those that fit, the quickest first.
+  /// The layouts that fit, the quickest first.
   std::vector<const TriedLayout *> ranking() const;
   /// The tried layouts that no other beats in both time and memory.
   std::vector<const TriedLayout *> pareto() const;

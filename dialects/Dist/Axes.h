@@ -25,7 +25,7 @@ using zc::kTokenAxis;
 /// Divides tensors.
 inline constexpr llvm::StringLiteral kTensorAxis = "tp";
 
-/// Those that divide samples.
+/// The axes that divide samples.
 inline constexpr llvm::StringLiteral kSampleAxes[] = {
     kSampleAxis, kOuterSampleAxis, kInnerSampleAxis, kExpertAxis};
 

@@ -1,4 +1,4 @@
-// Which rows each expert has. Private to this folder.
+// The rows that each expert has. Private to this folder.
 #ifndef ZC_KERNELS_CPU_EXPERTROWS_H
 #define ZC_KERNELS_CPU_EXPERTROWS_H
 

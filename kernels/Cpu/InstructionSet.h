@@ -1,5 +1,5 @@
-// Which of the instruction sets that hand-written kernels are compiled for this
-// machine has.
+// Finds the instruction sets of this machine among those that hand-written
+// kernels are compiled for.
 #ifndef ZC_KERNELS_CPU_INSTRUCTIONSET_H
 #define ZC_KERNELS_CPU_INSTRUCTIONSET_H
 

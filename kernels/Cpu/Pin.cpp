@@ -1,20 +1,11 @@
 #include "kernels/Cpu/Pin.h"
 
+#include "runtime/Base/AffinityMask.h"
+
 #include <algorithm>
 #include <sched.h>
 
 namespace zc::kernels {
-
-/// The calling thread's affinity mask; empty: the system does not say.
-static std::vector<cpu_set_t> maskOfThread() {
-  // The kernel refuses a set that is smaller than its own.
-  for (size_t sets = 1; sets <= 1024; sets *= 2) {
-    std::vector<cpu_set_t> mask(sets);
-    if (::sched_getaffinity(0, sets * sizeof(cpu_set_t), mask.data()) == 0)
-      return mask;
-  }
-  return {};
-}
 
 static bool restore(const std::vector<cpu_set_t> &mask) {
   return !mask.empty() &&
@@ -50,7 +41,7 @@ void Pin::review(int caller, Clock::time_point now) {
 
 void Pin::stay(int processor, Clock::time_point now) {
   if (everywhere.empty())
-    everywhere = maskOfThread();
+    everywhere = readAffinityMask();
   if (!held)
     taken = now;
   moved = now;

@@ -43,8 +43,9 @@ struct AccumulateGradients
   }
 
 private:
-  /// Those that several roles add up come first, in the order of their names:
-  /// each role meets them in an order of its own, and all must send in one.
+  /// Gradients that several roles add up come first, in the order of their
+  /// names: each role meets them in an order of its own, and all must send in
+  /// one.
   LogicalResult moveGradients() {
     SmallVector<StringRef> shared;
     for (unsigned i = 0; i < micro.getNumResults(); ++i)
@@ -216,7 +217,7 @@ private:
     return widen(*end, loc, zero);
   }
 
-  /// Those of layers of this role.
+  /// Moves the metrics of this role's layers.
   LogicalResult moveLayerMetrics(LayerMetrics::Sums &sums) {
     for (unsigned i = 0; i < micro.getNumResults();) {
       auto name = micro.getResultAttrOfType<StringAttr>(i, kMetricAttr);

@@ -10,7 +10,7 @@ namespace zc {
 /// parameter, or for the copy that the program reads in its place.
 bool isTrained(mlir::Value value);
 
-/// Those arguments of a program, in their order.
+/// The trained arguments of a program, in their order.
 llvm::SmallVector<mlir::Value> findTrained(mlir::func::FuncOp program);
 
 /// The sources and the floats that follow from them, behind no op that stops

@@ -57,7 +57,7 @@ using BlockChooser = llvm::function_ref<int64_t(int64_t size, bool innermost)>;
 /// about `elements` in all.
 KernelSplit chooseRowSplit(mlir::Block &body, int64_t elements);
 
-/// Whose last dims count: those of any value, or of large ones alone. A number
+/// The values whose last dims count: any value, or large ones alone. A number
 /// for each row of another value is few bytes beside these rows.
 enum class Innermost { OfAny, OfLarge };
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/Collectives/Passes.h"
 
+#include "dialects/Train/OpMarks.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/Analysis/Tensors.h"
@@ -51,8 +52,7 @@ public:
     auto joined = ConcatOp::create(builder, loc,
                                    withShape(type, {numElements(type)}), parts,
                                    /*dim=*/0);
-    if (Attribute gradients = last->getAttr(kGradientsAttr))
-      joined->setAttr(kGradientsAttr, gradients);
+    copyMark(last, joined, kGradientsAttr);
     last->getResult(0).replaceAllUsesWith(
         reshape(builder, loc, joined, type.getShape()));
     if (found.narrowed)
@@ -132,8 +132,7 @@ private:
     auto packed = user->getOperand(0).getDefiningOp<ConcatOp>();
     if (!packed || packed->getNumOperands() != 1 || !packed->hasOneUse())
       return;
-    if (Attribute late = packed->getAttr(kLateAttr))
-      user->setAttr(kLateAttr, late);
+    copyMark(packed, user, kLateAttr);
     user->setOperand(0, packed->getOperand(0));
     packed.erase();
   }

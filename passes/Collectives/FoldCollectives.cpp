@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Collectives/Passes.h"
+
+#include "dialects/Train/OpMarks.h"
 #include "passes/Sharding/Layout.h"
 
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -29,13 +31,6 @@ ArrayAttr joinAxes(ArrayAttr first, ArrayAttr second) {
   return ArrayAttr::get(first.getContext(), axes);
 }
 
-/// Copies to `to`, which replaces `from`, the attributes that it lacks.
-void keepMarks(Operation *from, Operation *to) {
-  for (NamedAttribute mark : from->getDiscardableAttrs())
-    if (!to->hasAttr(mark.getName()))
-      to->setAttr(mark.getName(), mark.getValue());
-}
-
 /// A rank's part of a sum: it needs no more of it.
 LogicalResult scatterSum(dist::SliceOp op, PatternRewriter &rewriter) {
   auto sum = onlyFor<dist::AllReduceOp>(op.getInput());
@@ -44,8 +39,8 @@ LogicalResult scatterSum(dist::SliceOp op, PatternRewriter &rewriter) {
   auto made = dist::ReduceScatterOp::create(
       rewriter, op.getLoc(), op.getType(), sum.getInput(), op.getAxesAttr(),
       op.getDimAttr(), sum.getTrafficAttr());
-  keepMarks(op, made);
-  keepMarks(sum, made);
+  addMarks(op, made);
+  addMarks(sum, made);
   rewriter.replaceOp(op, made);
   return success();
 }
@@ -58,8 +53,8 @@ LogicalResult gatherSum(dist::AllGatherOp op, PatternRewriter &rewriter) {
   auto made = dist::AllReduceOp::create(rewriter, op.getLoc(), sum.getInput(),
                                         op.getAxesAttr(), sum.getTrafficAttr(),
                                         /*holders=*/nullptr);
-  keepMarks(op, made);
-  keepMarks(sum, made);
+  addMarks(op, made);
+  addMarks(sum, made);
   rewriter.replaceOp(op, made);
   return success();
 }
@@ -83,6 +78,12 @@ LogicalResult gatherSlice(dist::AllGatherOp op, PatternRewriter &rewriter) {
   return success();
 }
 
+/// The sum that takes the place of both stays whole where one of them does.
+UnitAttr staysWhole(dist::AllReduceOp a, dist::AllReduceOp b) {
+  UnitAttr mark = a.getStaysWholeAttr();
+  return mark ? mark : b.getStaysWholeAttr();
+}
+
 /// One group of ranks in place of two, one after another.
 LogicalResult joinSums(dist::AllReduceOp op, PatternRewriter &rewriter) {
   auto first = onlyFor<dist::AllReduceOp>(op.getInput());
@@ -91,8 +92,8 @@ LogicalResult joinSums(dist::AllReduceOp op, PatternRewriter &rewriter) {
   auto made = dist::AllReduceOp::create(
       rewriter, op.getLoc(), first.getInput(),
       joinAxes(first.getAxes(), op.getAxes()), op.getTrafficAttr(),
-      /*holders=*/nullptr, op.getStaysWholeAttr());
-  keepMarks(op, made);
+      /*holders=*/nullptr, staysWhole(first, op));
+  addMarks(op, made);
   rewriter.replaceOp(op, made);
   return success();
 }
@@ -114,10 +115,9 @@ LogicalResult sumOnce(AddOp op, PatternRewriter &rewriter) {
   terms->setAttr(dist::kResultsAttr, toArrayAttr({term}, mesh));
   auto made = dist::AllReduceOp::create(
       rewriter, op.getLoc(), terms, lhs.getAxesAttr(), lhs.getTrafficAttr(),
-      /*holders=*/nullptr, lhs.getStaysWholeAttr());
-  keepMarks(lhs, made);
-  if (Attribute mark = op->getAttr(kGradientsAttr))
-    made->setAttr(kGradientsAttr, mark);
+      /*holders=*/nullptr, staysWhole(lhs, rhs));
+  addMarks(lhs, made);
+  copyMark(op, made, kGradientsAttr);
   rewriter.replaceOp(op, made);
   return success();
 }

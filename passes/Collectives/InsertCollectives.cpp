@@ -1,4 +1,5 @@
 //===- InsertCollectives.cpp - --zc-insert-collectives --------------------===//
+#include "dialects/Train/OpMarks.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/StateLookup.h"
 #include "passes/Collectives/Passes.h"
@@ -79,8 +80,7 @@ template <typename Op, typename... Args> void Resharder::add(Args &&...args) {
   if (user)
     for (StringRef name :
          {StringRef(kGradientsAttr), StringRef(dist::kPassAttr)})
-      if (Attribute mark = user->getAttr(name))
-        op->setAttr(name, mark);
+      copyMark(user, op, name);
   op->setAttr(dist::kResultsAttr, toArrayAttr(now, mesh));
   value = op;
 }
@@ -139,9 +139,8 @@ void Resharder::reduceAs(const Layout &wanted, Type element) {
   value.getDefiningOp()->setAttr(kStagingAttr, builder.getUnitAttr());
   dist::setTraffic(value.getDefiningOp(), sent);
   // A gradient accumulated over micro-batches is an argument: no producer.
-  Operation *producer = terms.getDefiningOp();
-  if (Attribute late = producer ? producer->getAttr(kLateAttr) : Attribute())
-    value.getDefiningOp()->setAttr(kLateAttr, late);
+  if (Operation *producer = terms.getDefiningOp())
+    copyMark(producer, value.getDefiningOp(), kLateAttr);
   reduce(wanted);
   value.getDefiningOp()->setAttr(kStagingAttr, builder.getUnitAttr());
   Attribute gradient = value.getDefiningOp()->removeAttr(kGradientsAttr);

@@ -11,6 +11,7 @@
 #include "passes/Collectives/Passes.h"
 
 #include "dialects/Train/Float8Ops.h"
+#include "dialects/Train/OpMarks.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "passes/Analysis/Tensors.h"
 
@@ -316,8 +317,7 @@ void Joiner::join(MutableArrayRef<Exchange> members) {
     auto slice =
         SliceOp::create(builder, at, part.getType(), sent,
                         ArrayRef<int64_t>{offset}, ArrayRef<int64_t>{1});
-    if (Attribute mark = member.getLast()->getAttr(kGradientsAttr))
-      slice->setAttr(kGradientsAttr, mark);
+    copyMark(member.getLast(), slice, kGradientsAttr);
     offset += numElements(part.getType());
     Value result = member.getResult();
     result.replaceAllUsesWith(reshape(builder, at, slice, shapeOf(result)));

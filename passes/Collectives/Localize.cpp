@@ -4,6 +4,7 @@
 #include "passes/Sharding/ExchangedDims.h"
 
 #include "dialects/Dist/Coordinates.h"
+#include "dialects/Train/OpMarks.h"
 #include "dialects/Train/Ops/AttentionSupport.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/StateLookup.h"
@@ -134,11 +135,10 @@ private:
              << "works on the ranks' parts; whole tensors have "
                 "no such op";
     Operation *made = local.getDefiningOp();
-    if (Attribute mark = op->getAttr(train::kGradientsAttr); mark && made)
-      made->setAttr(train::kGradientsAttr, mark);
-    if (Attribute pass = op->getAttr(dist::kPassAttr))
-      if (Operation *sent = findCollective(made))
-        sent->setAttr(dist::kPassAttr, pass);
+    if (made)
+      train::copyMark(op, made, train::kGradientsAttr);
+    if (Operation *sent = findCollective(made))
+      train::copyMark(op, sent, dist::kPassAttr);
     op->getResult(0).replaceAllUsesWith(local);
     op->erase();
     return success();

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/Dist/Axes.h"
 #include "dialects/Dist/Server.h"
+#include "dialects/Train/OpMarks.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/StateLookup.h"
 #include "passes/Collectives/Passes.h"
@@ -63,7 +64,7 @@ private:
                                            sum.getInput(), sum.getAxesAttr(),
                                            builder.getI64IntegerAttr(0),
                                            sum.getTrafficAttr());
-      pushed->setDiscardableAttrs(sum->getDiscardableAttrDictionary());
+      train::copyMarks(sum, pushed);
       sum.replaceAllUsesWith(pushed.getResult());
       sum.erase();
       known.insert(pushed.getResult());

@@ -198,15 +198,16 @@ static void addRegions(OpPassManager &manager, const PassOptions &options) {
     manager.addPass(createFoldRowSumsPass());
     manager.addPass(createCompactTableGradientsPass());
   }
-  // Which library computes a region, and what it computes besides.
+  // A library is chosen for each region, and what it computes besides.
   manager.addPass(createSelectLibraryCallsPass());
   manager.addPass(createMatchEpiloguesPass(options.epilogues));
   if (threadBlocks)
     manager.addPass(createSplitSumsPass());
 }
 
-PoolPlan planPools(PassOptions options, std::optional<std::string> encodings,
-                   bool always) {
+/// With these encodings in the place of the options', or with all whole.
+static PoolPlan planPools(PassOptions options,
+                          std::optional<std::string> encodings, bool always) {
   if (!encodings)
     options.encodings->partition = options.recompute.partition = "";
   options.encodings->encodings = encodings.value_or("none");
@@ -219,17 +220,21 @@ PoolPlan planPools(PassOptions options, std::optional<std::string> encodings,
   return plan;
 }
 
+PoolPlans planPools(const PassOptions &options) {
+  const std::string &encodings = options.encodings->encodings;
+  return {planPools(options, withoutRounding(encodings), /*always=*/false),
+          planPools(options, encodings, /*always=*/true),
+          planPools(options, std::nullopt, /*always=*/false)};
+}
+
 /// A max pool keeps a byte for each maximum.
 static void addPools(OpPassManager &manager, const PassOptions &options) {
   if (!options.encodings || !roundsValues(options.encodings->encodings)) {
     manager.addPass(createKeepPoolPlacesPass());
     return;
   }
-  manager.addPass(createPlanPoolPlacesPass(
-      {options.encodings->encodings},
-      [options](std::optional<std::string> encodings, bool always) {
-        return planPools(options, encodings, always);
-      }));
+  manager.addPass(createPlanPoolPlacesPass({options.encodings->encodings},
+                                           planPools(options)));
 }
 
 void addFused(OpPassManager &manager, const PassOptions &options) {
@@ -293,7 +298,7 @@ void addServer(OpPassManager &manager, const PassOptions &options) {
 static void addPlacedBuffers(OpPassManager &manager) {
   // Values become buffers, regions kernels.
   manager.addPass(createConvertToSchedPass());
-  // Which of the marked parameters are needed too soon to be copied.
+  // Marked parameters that are needed too soon to be copied stay.
   manager.addPass(createKeepBusyStatesPass());
   // Small kernels behind one another become one.
   manager.addPass(createJoinLaunchesPass());

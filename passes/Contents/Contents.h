@@ -110,12 +110,11 @@ void addSharded(mlir::OpPassManager &manager, const PassOptions &options);
 /// Layouts, regions, library calls: which values exist in memory.
 void addFused(mlir::OpPassManager &manager, const PassOptions &options);
 
-/// How a step is planned from its max pools on, with these encodings in the
-/// place of the options', or with all whole.
-PoolPlan planPools(PassOptions options, std::optional<std::string> encodings,
-                   bool always);
+/// How a step may be planned from its max pools on, where options have
+/// encodings.
+PoolPlans planPools(const PassOptions &options);
 
-/// Which values are kept for the backward, and how.
+/// Decides which values are kept for the backward, and how.
 void addMemory(mlir::OpPassManager &manager, const PassOptions &options);
 
 /// Programs of fused ops to instructions on buffers that have offsets.

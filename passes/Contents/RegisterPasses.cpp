@@ -27,12 +27,25 @@ static void registerMeasuringPasses() {
   };
   registerPass([listRest] { return createRecomputePass({}, listRest()); });
   registerPass([listRest] { return createEncodeKeptPass({}, listRest()); });
-  registerPass([options] {
-    return createPlanPoolPlacesPass(
-        {}, [options](std::optional<std::string> encodings, bool always) {
-          return planPools(options, encodings, always);
-        });
-  });
+}
+
+/// Plans from max pools on are of the same encodings as the pass.
+static void registerPoolPlans() {
+  struct Options : PassPipelineOptions<Options> {
+    Option<std::string> encodings{*this, "encodings",
+                                  llvm::cl::desc("as in --zc-encode-kept"),
+                                  llvm::cl::init("none")};
+  };
+  PassPipelineRegistration<Options>(
+      "zc-plan-pools", "--zc-plan-pool-places, with the plans it compares",
+      [](OpPassManager &manager, const Options &given) {
+        PassOptions options;
+        options.roles.emplace(); // the pass for roles leaves others as they are
+        options.encodings.emplace();
+        options.encodings->encodings = given.encodings;
+        manager.addPass(
+            createPlanPoolPlacesPass({given.encodings}, planPools(options)));
+      });
 }
 
 static void registerCodePipelines() {
@@ -57,6 +70,7 @@ static void registerCodePipelines() {
 
 void registerPasses() {
   registerMeasuringPasses();
+  registerPoolPlans();
   registerImportPasses();
   registerAutodiffPasses();
   registerPrecisionPasses();

@@ -302,8 +302,8 @@ private:
     return success();
   }
 
-  /// Those of the file's own rooms; else samples, and one of all tokens where
-  /// there are none.
+  /// Counts the groups of the file's own rooms; else the samples, or one group
+  /// of all tokens where there are none.
   FailureOr<int64_t> countGroups(func::FuncOp program, GroupedMatmulOp op,
                                  int64_t rows, int64_t choices) {
     int64_t tokens = rows / choices;

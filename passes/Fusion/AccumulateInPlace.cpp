@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/Float8Ops.h"
+#include "dialects/Train/OpMarks.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "passes/Fusion/Passes.h"
 
@@ -37,8 +38,7 @@ struct AccumulateInPlace
       OpBuilder builder(op);
       Value term = op.getRhs();
       Value sum = addInPlace(builder, op.getLoc(), op.getLhs(), op.getRhs());
-      sum.getDefiningOp()->setDiscardableAttrs(
-          op->getDiscardableAttrDictionary());
+      copyMarks(op, sum.getDefiningOp());
       op.replaceAllUsesWith(sum);
       op.erase();
       eraseUnused(term.getDefiningOp());

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Dist/DistDialect.h"
+#include "dialects/Train/OpMarks.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/StateLookup.h"
 #include "dialects/Train/TrainDialect.h"
@@ -263,17 +264,12 @@ private:
       sum = narrow(builder, at, sum, type);
       if (auto rounded = sum.getDefiningOp<ConvertOp>())
         rounded.setRoundsResult(false); // ranks add up what chunks add up
-      keepMarks(product, sum);
+      // The memory report counts gradients by marks on their producers.
+      copyMarks(product, sum.getDefiningOp());
     }
     if (inPlace)
       cast<AddOp>(last).setInPlace(true);
     values.assign(1, sum);
-  }
-
-  /// The memory report counts gradients by marks on their producers.
-  static void keepMarks(Operation *from, Value to) {
-    to.getDefiningOp()->setDiscardableAttrs(
-        from->getDiscardableAttrDictionary());
   }
 
   Value joined(ArrayRef<Value> values) {

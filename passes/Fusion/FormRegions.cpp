@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Dist/DistDialect.h"
+#include "dialects/Train/OpMarks.h"
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -135,11 +136,7 @@ private:
   void cloneOp(OpBuilder &builder, Operation *op, IRMapping &mapping,
                Block &block) {
     Operation *copy = builder.clone(*op, mapping);
-    for (StringRef name :
-         {StringRef(kGradientsAttr), StringRef(kKeptGradientsAttr),
-          StringRef(kStagingAttr), StringRef(kLateAttr),
-          StringRef(kOfOtherRanksAttr)})
-      copy->removeAttr(name);
+    removeOpMarks(copy);
     if (auto sum = dyn_cast<AddOp>(copy))
       sum.setRunningSum(false);
     if (!group.isLoopNest)
@@ -149,9 +146,10 @@ private:
   void replace(FusedOp region) {
     SmallVector<int64_t> gradients, kept;
     for (auto [index, result] : llvm::enumerate(results)) {
-      if (isGradient(result))
+      auto made = cast<OpResult>(result);
+      if (isGradient(made))
         gradients.push_back(index);
-      if (isListed(result, kKeptGradientsAttr))
+      if (isListed(made, kKeptGradientsAttr))
         kept.push_back(index);
       result.replaceUsesWithIf(region.getResult(index), [&](OpOperand &use) {
         return isOutside(use.getOwner());
@@ -169,17 +167,9 @@ private:
     }
   }
 
-  static bool isGradient(Value value) {
+  static bool isGradient(OpResult value) {
     return isListed(value, kGradientsAttr) ||
            isListed(value, kKeptGradientsAttr);
-  }
-
-  /// Whether the attribute of that name lists the number of the result.
-  static bool isListed(Value value, StringRef name) {
-    auto marked = value.getDefiningOp()->getAttrOfType<DenseI64ArrayAttr>(name);
-    return marked &&
-           llvm::is_contained(marked.asArrayRef(),
-                              cast<OpResult>(value).getResultNumber());
   }
 
   SmallVector<int64_t> sharedBuffers(FusedOp region) {

@@ -39,7 +39,7 @@ void Precedence::addEdge(int from, int to) {
   const int last = nodes[from].place, first = nodes[to].place;
   if (last < first)
     return;
-  // Those in front of `from` and those behind `to` share their places anew.
+  // The nodes in front of `from` and those behind `to` share their places anew.
   auto byPlace = [&](int a, int b) { return nodes[a].place < nodes[b].place; };
   SmallVector<int> moved = findReached(from, first, Way::Backwards);
   SmallVector<int> behind = findReached(to, last, Way::Forwards);

@@ -5,6 +5,7 @@
 // another, are recomputed from a single tensor that is in memory anyway.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Train/OpMarks.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -36,14 +37,6 @@ bool isNarrowFloat(Value value) {
 
 bool isElementwise(Operation *op) {
   return isa_and_nonnull<ElementwiseOpInterface>(op);
-}
-
-/// The buffers of these have a class of their own.
-bool isMarked(Operation *op) {
-  return llvm::any_of(ArrayRef<StringRef>{kGradientsAttr, kKeptGradientsAttr,
-                                          kStagingAttr, kLateAttr,
-                                          kOfOtherRanksAttr},
-                      [&](StringRef name) { return op->hasAttr(name); });
 }
 
 /// The narrower form crosses a reshape or a transpose, so that loops on its
@@ -81,7 +74,7 @@ private:
   /// move(convert(x)) of a wider type as convert(move(x)).
   static void sink(ConvertOp op) {
     for (Operation *user : llvm::make_early_inc_range(op->getUsers())) {
-      if (!isMove(user) || isMarked(op) || isMarked(user) ||
+      if (!isMove(user) || hasOpMarks(op) || hasOpMarks(user) ||
           !llvm::all_of(user->getUsers(), isElementwise))
         continue;
       OpBuilder builder(user);
@@ -98,8 +91,8 @@ private:
   /// moves as lead to loops.
   static void hoist(ConvertOp op) {
     Operation *move = op.getInput().getDefiningOp();
-    if (!isMoveOrCopies(move) || !move->hasOneUse() || isMarked(op) ||
-        isMarked(move))
+    if (!isMoveOrCopies(move) || !move->hasOneUse() || hasOpMarks(op) ||
+        hasOpMarks(move))
       return;
     Operation *origin = move;
     while (isMoveOrCopies(origin) && origin->hasOneUse())
@@ -185,7 +178,7 @@ public:
 private:
   bool isWorthIt(Operation *op) {
     if (!isElementwise(op) || op->hasOneUse() || op->use_empty() ||
-        isMarked(op) || bytesOf(op->getResult(0)) < kLarge ||
+        hasOpMarks(op) || bytesOf(op->getResult(0)) < kLarge ||
         !llvm::all_of(op->getUsers(), isElementwise))
       return false;
     Value source;

@@ -7,6 +7,7 @@
 #include "dialects/Dist/Notes.h"
 #include "dialects/Onnx/Location.h"
 #include "dialects/Train/Float8Ops.h"
+#include "dialects/Train/OpMarks.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "passes/Fusion/Passes.h"
 #include "passes/Target/Target.h"
@@ -172,9 +173,7 @@ private:
                         broadcast(builder, loc, scale, type.getShape(), {}));
     }
     Value result = narrow(builder, loc, product, type);
-    for (NamedAttribute attribute : op->getDiscardableAttrs())
-      result.getDefiningOp()->setAttr(attribute.getName(),
-                                      attribute.getValue());
+    copyMarks(op, result.getDefiningOp());
     op.getResult().replaceAllUsesWith(result);
     op.erase();
   }
@@ -200,15 +199,14 @@ private:
     for (OpOperand &operand : op->getOpOperands())
       operand.set(widen(builder, op->getLoc(), operand.get()));
     builder.setInsertionPointAfter(op);
-    for (Value result : op->getResults()) {
+    for (OpResult result : op->getResults()) {
       Type type = result.getType();
       if (!isNarrow(getElementTypeOrSelf(type)))
         continue;
       result.setType(withComputeType(type));
       Value narrowed = narrow(builder, op->getLoc(), result, type);
       result.replaceAllUsesExcept(narrowed, narrowed.getDefiningOp());
-      if (Attribute gradient = op->removeAttr(kGradientsAttr))
-        narrowed.getDefiningOp()->setAttr(kGradientsAttr, gradient);
+      moveResultMarks(result, cast<OpResult>(narrowed));
     }
   }
 };

@@ -10,8 +10,8 @@
 
 namespace zc {
 
-/// Which experts each token chose and how much each counts: integers and floats
-/// [tokens..., k].
+/// Each token chose these experts, and each choice has a weight: integers and
+/// floats [tokens..., k].
 struct Choices {
   mlir::Value chosen, weights;
   bool mayBeNone = false; // a choice may be no expert, and then takes no room

@@ -241,6 +241,11 @@ struct ConvertOnnxToTrainPass
     : public zc::impl::ConvertOnnxToTrainPassBase<ConvertOnnxToTrainPass> {
   using ConvertOnnxToTrainPassBase::ConvertOnnxToTrainPassBase;
 
+  /// Only lowerings ask which sums are rounded numbers.
+  static void forgetRoundings(func::FuncOp forward) {
+    forward.walk([](train::AddOp sum) { sum.setRounded(false); });
+  }
+
   void runOnOperation() override {
     auto graphs = llvm::to_vector(getOperation().getOps<onnx::GraphOp>());
     if (graphs.size() != 1) {
@@ -259,6 +264,7 @@ struct ConvertOnnxToTrainPass
     GraphLowering lowering(graph, forward, options);
     if (failed(lowering.run()))
       return signalPassFailure();
+    forgetRoundings(forward);
     numNodes += lowering.getNumNodes();
     numStates += lowering.getNumStates();
     graph.erase();

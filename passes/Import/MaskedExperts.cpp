@@ -19,7 +19,8 @@ namespace {
 
 int64_t lastDim(Value value) { return typeOf(value).getShape().back(); }
 
-/// Which expert a mask is of, and by which choices and weights [tokens..., k].
+/// The expert that a mask is of, with the choices and weights that say so
+/// [tokens..., k].
 struct Gate {
   Value chosen, weights;
   int64_t expert;

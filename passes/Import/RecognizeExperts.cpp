@@ -94,8 +94,8 @@ Value swapLast(OpBuilder &builder, Value value) {
   return transpose(builder, value.getLoc(), value, order);
 }
 
-/// Whose choices the products of a layer go by is one value for all of them, so
-/// that they are seen as one layer.
+/// Gives all products of a layer one value for their groups, so that they are
+/// seen as one layer.
 class GroupTable {
 public:
   struct Groups {

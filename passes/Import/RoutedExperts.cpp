@@ -171,7 +171,7 @@ Value RoutedLayer::weigh(const RoutedChoice &choice) {
   return weight ? weight : splat(builder, loc, type, 1);
 }
 
-/// Which expert it is, [groups, tokens]; none where a condition does not hold.
+/// The chosen expert, [groups, tokens]; none where a condition does not hold.
 Value RoutedLayer::decide(const RoutedChoice &choice) {
   Location loc = back.getLoc();
   Value chosen = convert(

@@ -206,7 +206,8 @@ bool TermReader::read(const MaskPart &term) {
                       [&](const MaskPart &limit) { return holds(limit); });
 }
 
-/// Those who count are those who choose: what says so is no weight.
+/// Tokens that are counted are those that choose: a condition that says so is
+/// no weight.
 bool TermReader::takeConditions() {
   for (Value condition : count.conditions) {
     auto isSame = [&](const MaskPart &part) { return part.value == condition; };
@@ -463,7 +464,7 @@ std::optional<Routing> zc::findRouting(Value mask) {
         return std::nullopt;
     routing.choices.push_back(reader.choice);
   }
-  // Those without room were left out by the places that they have.
+  // Tokens without room were left out by the places that they have.
   auto isPlace = [&](Value chosen, const Count &room) {
     return llvm::any_of(found, [&](const TermReader &reader) {
       return reader.choice.chosen == chosen && reader.count.isAs(room);

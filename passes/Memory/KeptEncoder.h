@@ -84,8 +84,8 @@ std::unique_ptr<KeptEncoder> createFloat16Encoder();
 /// which the backward makes sums and products (RoundedReads.h).
 std::unique_ptr<KeptEncoder> createFloat8Encoder();
 
-/// Keeps of floats of which the backward only asks where they are above 0 that
-/// answer; and truth values as bits, packed along the dim that suits best.
+/// Keeps one bit for an element of which the backward needs only the sign, and
+/// one for a truth value. Bits are packed along the dim that suits best.
 std::unique_ptr<KeptEncoder> createSignEncoder();
 std::unique_ptr<KeptEncoder> createBitEncoder();
 

@@ -25,8 +25,8 @@ struct Peak {
 
   int64_t total() const { return persistent + flight + transient; }
 
-  /// Whose values the transient ones are, for people: `part` of a run, as in
-  /// "one step", or a program that runs beside the steps.
+  /// Names the owner of the transient values, for people: `part` of a run, as
+  /// in "one step", or a program that runs beside the steps.
   std::string ownerOfTransient(llvm::StringRef part) const;
 };
 

@@ -6,10 +6,7 @@
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
 
-#include <functional>
 #include <memory>
-#include <optional>
-#include <string>
 
 namespace zc {
 
@@ -39,21 +36,25 @@ struct PoolPlan {
   mlir::OpPassManager pools, rest;
 };
 
-/// Makes a PoolPlan that keeps values for the backward by `encodings`. Without
-/// `encodings` it keeps every value whole: no encoding, and no part of it on
-/// another rank. With `always` every max pool keeps the places of its maxima;
-/// else a pool keeps its image, not the places, if the backward reads the image
-/// anyway.
-using PoolPlanner =
-    std::function<PoolPlan(std::optional<std::string> encodings, bool always)>;
+/// The plans that --zc-plan-pool-places compares.
+struct PoolPlans {
+  /// Leaves encodings out that round. A pool keeps its image, and not the
+  /// places of its maxima, if the backward reads the image anyway.
+  PoolPlan exact;
+  /// Has all encodings. Every pool keeps the places of its maxima.
+  PoolPlan rounded;
+  /// Keeps every value whole: no encoding, and no part of it on another rank.
+  /// Pools keep what they keep in `exact`.
+  PoolPlan plain;
+};
 
+/// These passes measure what plans need, on copies of the module.
 std::unique_ptr<mlir::Pass>
 createPlanPoolPlacesPass(const PlanPoolPlacesPassOptions &options,
-                         PoolPlanner planner);
+                         const PoolPlans &plans);
 
-/// These passes measure what plans need: they run `rest`, the passes that
-/// follow up to offsets, on copies of the module. If `rest` is empty, they fail
-/// as soon as they need such a measurement.
+/// These run `rest`, the passes that follow up to offsets. If `rest` is empty,
+/// they fail as soon as they need such a measurement.
 std::unique_ptr<mlir::Pass>
 createRecomputePass(const RecomputePassOptions &options,
                     const mlir::OpPassManager &rest);

@@ -283,8 +283,8 @@ void PlanCandidates::countOffloaded(MemoryPlan &plan) const {
       kShare * copying + std::max(0.0, longest - plan.seconds - stepTotal);
 }
 
-/// Which states are offloaded; where parameters are, with and without those
-/// that steps begin with.
+/// The choices of states that are offloaded; where parameters are, with and
+/// without those that steps begin with.
 SmallVector<OffloadChoice> PlanCandidates::stateChoices() const {
   SmallVector<OffloadChoice> choices = {range.asked};
   auto addTo = [&](bool OffloadChoice::*part, bool value) {

@@ -30,39 +30,37 @@ struct PlanPoolPlacesPassImpl
     : impl::PlanPoolPlacesPassBase<PlanPoolPlacesPassImpl> {
   using PlanPoolPlacesPassBase::PlanPoolPlacesPassBase;
   PlanPoolPlacesPassImpl(const PlanPoolPlacesPassOptions &options,
-                         PoolPlanner planner)
-      : PlanPoolPlacesPassBase(options), planner(std::move(planner)) {}
+                         const PoolPlans &plans)
+      : PlanPoolPlacesPassBase(options), plans(plans) {}
 
   void runOnOperation() override {
     std::string wrong;
-    if (!planner)
+    if (!plans)
       wrong = "nothing says how a step is planned from its max pools on";
-    if (!planner || !parseEncodings(encodings, wrong)) {
+    if (!plans || !parseEncodings(encodings, wrong)) {
       getOperation().emitError(wrong);
       return signalPassFailure();
     }
-    PoolPlan exact = planner(withoutRounding(encodings), false);
-    PoolPlan rounded = planner(encodings, true);
     OwningOpRef<ModuleOp> copy = getOperation().clone();
-    if (failed(runUnverified(*copy, exact.pools)))
+    if (failed(runUnverified(*copy, plans->exact.pools)))
       return signalPassFailure();
     // If no pool keeps its image, both ways have the same pools.
-    const bool isExact =
-        readsPooledImages(*copy) && choosesExact(exact, rounded);
-    if (failed(
-            runPipeline(isExact ? exact.pools : rounded.pools, getOperation())))
+    const bool isExact = readsPooledImages(*copy) && choosesExact();
+    if (failed(runPipeline(isExact ? plans->exact.pools : plans->rounded.pools,
+                           getOperation())))
       signalPassFailure();
   }
 
 private:
   /// Marks the module for the passes that follow. The plans that are measured
   /// here carry kPlainPeakAttr, too, so that their passes decide as those will.
-  bool choosesExact(const PoolPlan &exact, const PoolPlan &rounded) {
-    if (std::optional<int64_t> plain = measure(planner(std::nullopt, false)))
+  bool choosesExact() {
+    if (std::optional<int64_t> plain = measure(plans->plain))
       getOperation()->setAttr(
           kPlainPeakAttr,
           IntegerAttr::get(IntegerType::get(&getContext(), 64), *plain));
-    std::optional<int64_t> most = measure(rounded), least = measure(exact);
+    std::optional<int64_t> most = measure(plans->rounded),
+                           least = measure(plans->exact);
     if (!least || (most && *most < *least))
       return false;
     getOperation()->setAttr(kExactEncodingsAttr, UnitAttr::get(&getContext()));
@@ -80,15 +78,15 @@ private:
     return readPeak(*copy).total();
   }
 
-  PoolPlanner planner;
+  std::optional<PoolPlans> plans; // none: the pass stands alone
 };
 
 } // namespace
 
 std::unique_ptr<Pass>
 createPlanPoolPlacesPass(const PlanPoolPlacesPassOptions &options,
-                         PoolPlanner planner) {
-  return std::make_unique<PlanPoolPlacesPassImpl>(options, std::move(planner));
+                         const PoolPlans &plans) {
+  return std::make_unique<PlanPoolPlacesPassImpl>(options, plans);
 }
 
 } // namespace zc

@@ -64,8 +64,7 @@ public:
   /// `kept` values are kept.
   llvm::BitVector getRecomputed(const llvm::BitVector &kept) const;
 
-  /// Those of the `kept` values that the backward, or an op recomputed for it,
-  /// reads.
+  /// The `kept` values that the backward, or an op recomputed for it, reads.
   llvm::BitVector getReadAgain(const llvm::BitVector &kept) const;
 
 private:

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/Float8Ops.h"
+#include "dialects/Train/OpMarks.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/ProgramBuilder.h"
 #include "passes/Precision/AmaxHistory.h"
@@ -115,7 +116,7 @@ private:
             : type,
         lhs->value, rhs->value, lhs->inverse, rhs->inverse,
         op.getTransposeLhs(), op.getTransposeRhs());
-    made->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+    copyMarks(op, made);
     op.getResult().replaceAllUsesWith(
         reshape(builder, op.getLoc(), made.getResult(), type.getShape()));
     op.erase();

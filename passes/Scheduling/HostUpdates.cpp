@@ -144,7 +144,7 @@ void HostUpdates::noteUses(InstructionOpInterface op) {
     users[getRoot(operand)].insert(op);
 }
 
-/// Those that the host will have take the device no time.
+/// Launches that the host will have take the device no time.
 void HostUpdates::noteTimes() {
   begins.push_back(0);
   for (Operation &op : body) {
@@ -158,7 +158,7 @@ void HostUpdates::noteTimes() {
 }
 
 //===----------------------------------------------------------------------===//
-// Which launches the host has
+// The launches that the host has
 //===----------------------------------------------------------------------===//
 
 train::StateOp HostUpdates::getState(Value root) {

@@ -190,7 +190,8 @@ bool Overlap::outlives(Value operand, unsigned exchange) const {
 }
 
 void Overlap::saveBefore(unsigned exchange) {
-  // Those whose readers all come behind: their turn is in front of the first.
+  // Ops whose readers all come behind have their turn in front of the first of
+  // these.
   DenseMap<unsigned, unsigned> turns;
   for (unsigned index = exchange; index-- > 0;) {
     unsigned turn = nodes.size();

@@ -182,8 +182,8 @@ private:
     }
   }
 
-  /// Which keys the mask shows to all later queries, [.., 1, keys], if this
-  /// and that it is causal are all that it says; or null.
+  /// The keys that the mask shows to all later queries, [.., 1, keys], if it
+  /// says only this and that it is causal; or null.
   Value findKeys() {
     SmallVector<Value> terms;
     collectMasks(op.getMask(), terms);

@@ -32,7 +32,7 @@ struct UnfusedAttention {
   int64_t countHeads(int64_t samples) const;
 };
 
-/// Those of a program.
+/// The attentions of a program.
 class UnfusedAttentions {
 public:
   explicit UnfusedAttentions(mlir::func::FuncOp program);

@@ -43,7 +43,7 @@ struct ApplyZero : public impl::ApplyZeroPassBase<ApplyZero> {
   }
 
 private:
-  /// Those of the mesh along which there are several ranks.
+  /// The axes of the mesh along which there are several ranks.
   Axes findAxes() const {
     Axes found;
     for (const std::string &name : axes)
@@ -85,7 +85,7 @@ private:
     return state->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);
   }
 
-  /// Those of `axes` that do not divide the state.
+  /// The axes among `axes` that do not divide the state.
   Axes otherAxes(StateOp state, const Axes &axes) const {
     dist::ShardingAttr sharding = shardingOf(state);
     Axes others = axes;

@@ -89,8 +89,8 @@ struct Blocks {
   SmallVector<int64_t> sizes;
 };
 
-/// Those that an op makes, perhaps together with others; nothing where it makes
-/// none.
+/// The blocks that an op makes, perhaps together with others; nothing where it
+/// makes none.
 std::optional<Blocks> blocksOf(Operation *op, int64_t dim) {
   if (auto split = dyn_cast<SplitOp>(op);
       split && static_cast<int64_t>(split.getDim()) == dim)

@@ -1,6 +1,7 @@
 //===- GradientTerms.cpp - the terms that gradients are sums of -----------===//
 #include "passes/Sharding/GradientTerms.h"
 
+#include "dialects/Train/OpMarks.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/ProgramBuilder.h"
 #include "dialects/Train/StateLookup.h"
@@ -121,15 +122,6 @@ void updateGradientTerms(func::FuncOp program, DenseSet<Value> &terms,
   }
 }
 
-void passMarks(Operation *op, ArrayRef<Value> finer) {
-  auto marked = op->getAttrOfType<DenseI64ArrayAttr>(kGradientsAttr);
-  if (!marked)
-    return;
-  for (int64_t result : marked.asArrayRef())
-    if (auto made = dyn_cast<OpResult>(finer[result]))
-      markResult(made, kGradientsAttr);
-}
-
 /// 1, 0, 0, ...: a number for each of `count` ranks.
 static Value buildFirst(OpBuilder &builder, Location loc, int64_t count,
                         FloatType element) {
@@ -142,8 +134,7 @@ static Value buildFirst(OpBuilder &builder, Location loc, int64_t count,
 }
 
 Value makeTerm(OpBuilder &builder, Value whole, const Layout &layout,
-               const Axes &axes, dist::MeshAttr mesh,
-               ArrayRef<NamedAttribute> marks) {
+               const Axes &axes, dist::MeshAttr mesh, Operation *like) {
   Location loc = whole.getLoc();
   auto type = cast<RankedTensorType>(whole.getType());
   int64_t ranks = groupSize(axes, mesh);
@@ -166,8 +157,7 @@ Value makeTerm(OpBuilder &builder, Value whole, const Layout &layout,
   lines->setAttr(dist::kShardingAttr, divided.toAttr(mesh));
   Value term = reduceSum(builder, loc, lines, {0});
   for (Value made : {product, term})
-    for (NamedAttribute mark : marks)
-      made.getDefiningOp()->setAttr(mark.getName(), mark.getValue());
+    copyUnitMarks(like, made.getDefiningOp());
   return term;
 }
 

@@ -34,10 +34,6 @@ bool isUpToDate(mlir::func::FuncOp program, mlir::Value value,
 bool isOnlyGradient(mlir::func::FuncOp program, mlir::Value value,
                     const llvm::DenseSet<mlir::Value> &terms);
 
-/// Where values take the place of an op's results, these are gradients where
-/// those were.
-void passMarks(mlir::Operation *op, llvm::ArrayRef<mlir::Value> finer);
-
 /// The values of which somebody wants every rank's term for itself, so that
 /// they are not to be added up before.
 llvm::DenseSet<mlir::Value> findWantedTerms(mlir::Block &block);
@@ -45,11 +41,11 @@ llvm::DenseSet<mlir::Value> findWantedTerms(mlir::Block &block);
 /// `whole`, which every rank has, as a sum of terms over `axes`: the first
 /// rank's is the value and all others' are 0. Exact; the zeros' sign is lost.
 /// `layout`: how `whole` is divided, not over `axes`. New ops stand where
-/// `builder` says; they take over `marks`.
+/// `builder` says; they take over what marks say of `like`'s way to other
+/// ranks.
 mlir::Value makeTerm(mlir::OpBuilder &builder, mlir::Value whole,
                      const Layout &layout, const Axes &axes,
-                     dist::MeshAttr mesh,
-                     llvm::ArrayRef<mlir::NamedAttribute> marks);
+                     dist::MeshAttr mesh, mlir::Operation *like);
 
 /// Whether a value, and all that is made of it alone, ends in reshards or is
 /// concatenated for one.

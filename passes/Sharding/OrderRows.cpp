@@ -22,7 +22,7 @@ namespace zc {
 
 namespace {
 
-/// Those of a shape's dims that have more than one element.
+/// The sizes of a shape's dims, without those of one element.
 SmallVector<int64_t> sizesOfDims(ArrayRef<int64_t> shape,
                                  ArrayRef<int64_t> dims) {
   SmallVector<int64_t> sizes;

@@ -6,6 +6,7 @@
 // all are settled.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Train/OpMarks.h"
 #include "passes/Sharding/CheapValues.h"
 #include "passes/Sharding/ExchangedDims.h"
 #include "passes/Sharding/GradientTerms.h"
@@ -184,15 +185,6 @@ Axes Propagation::findOpenAxes(Operation *op) {
   return axes;
 }
 
-/// The marks of a unit's gradient that its terms have, too.
-static SmallVector<NamedAttribute> listMarks(Operation *op) {
-  SmallVector<NamedAttribute> marks;
-  for (StringRef name : {StringRef(kStagingAttr), StringRef(kLateAttr)})
-    if (Attribute mark = op->getAttr(name))
-      marks.emplace_back(StringAttr::get(op->getContext(), name), mark);
-  return marks;
-}
-
 static bool isWholeAlong(const Axes &axes, const Layout &layout) {
   return llvm::none_of(axes, [&](int axis) {
     return layout.isUnreduced(axis) || layout.divides(axis);
@@ -211,7 +203,6 @@ Operation *Propagation::makeTerms(Operation *op) {
   if (!op->hasAttr(kStagingAttr))
     return nullptr;
   const Axes axes = findOpenAxes(op);
-  const SmallVector<NamedAttribute> marks = listMarks(op);
   OpBuilder builder(op);
   Operation *before = op->getPrevNode();
   bool any = false;
@@ -219,7 +210,7 @@ Operation *Propagation::makeTerms(Operation *op) {
     const Layout layout = layouts.at(use.get());
     if (axes.empty() || !isWholeAlong(axes, layout) || isFree(use.get()))
       continue;
-    use.set(makeTerm(builder, use.get(), layout, axes, mesh, marks));
+    use.set(makeTerm(builder, use.get(), layout, axes, mesh, op));
     any = true;
   }
   return any ? firstBehind(before) : nullptr;
@@ -279,7 +270,9 @@ Operation *Propagation::decompose(Operation *op, ArrayRef<Layout> operands,
   if (finer.empty())
     return nullptr;
   Operation *first = firstBehind(before), *end = op->getNextNode();
-  passMarks(op, finer);
+  for (auto [result, value] : llvm::zip_equal(op->getResults(), finer))
+    if (auto made = dyn_cast_or_null<OpResult>(value))
+      copyResultMarks(result, made);
   op->replaceAllUsesWith(finer);
   op->erase();
   if (dividesWholeBatch(operands, whole))

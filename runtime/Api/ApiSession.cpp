@@ -283,7 +283,7 @@ Status ApiSession::takeMetrics(StepEnd &end) {
     return run ? run->kept()
                : std::string("the parameters are updated from it");
   };
-  // Those of later steps follow where steps overlap.
+  // The samples of later steps follow where steps overlap.
   indices.resize(std::min(indices.size(), size_t(feed->batch())));
   Status sound = checks.checkNumbers(
       state.step, metrics, kept, session->findScalar("loss_scale") != nullptr,

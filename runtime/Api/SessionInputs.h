@@ -38,7 +38,7 @@ public:
   /// fed only those of its role. The artifact must live longer.
   SessionInputs(const Artifact &artifact, const Mesh &mesh, int rank);
 
-  /// Those of all roles.
+  /// The inputs of all roles.
   const std::vector<NamedTensor> &all() const { return inputs; }
   /// The samples of a step; 0: nothing counts them.
   int64_t batch() const { return theBatch; }
@@ -67,8 +67,8 @@ public:
   /// fails where they differ. 0: none of them counts samples.
   Result<int64_t> countSamples(const plan::Order &order) const;
 
-  /// Which of `given` samples make up a step, in its order: all of them, or
-  /// this rank's own, where the caller has given those alone; then others'
+  /// Says which of `given` samples make up a step, in its order: all of them,
+  /// or this rank's own, where the caller has given those alone; then others'
   /// places say nothing. Fails where it is another number.
   Result<std::vector<int64_t>> samplesOfStep(int64_t given,
                                              uint32_t microBatches) const;

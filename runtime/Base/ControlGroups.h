@@ -13,9 +13,9 @@ struct ControlGroup {
   std::string folder; // as processes see it
 };
 
-/// Those in which `controller` ("cpu", "memory") may have limits: from the
-/// process's own up to the outermost one that can be seen, for a container
-/// sees no further. `root` is where /proc and /sys are looked for.
+/// The groups in which `controller` ("cpu", "memory") may have limits: from the
+/// process's own up to the outermost one that can be seen, for a container sees
+/// no further. `root` is where /proc and /sys are looked for.
 std::vector<ControlGroup> findControlGroups(const std::string &controller,
                                             const std::string &root = "");
 

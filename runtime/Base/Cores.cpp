@@ -1,4 +1,5 @@
 #include "runtime/Base/Cores.h"
+#include "runtime/Base/AffinityMask.h"
 #include "runtime/Base/ControlGroups.h"
 #include "runtime/Base/Hash.h"
 #include "runtime/Base/Status.h"
@@ -7,27 +8,23 @@
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
-#include <sched.h>
 #include <strings.h>
 #include <vector>
 
 namespace zc {
 
 AllowedCores findAllowedCores() {
-  // The kernel refuses a set that is smaller than its own.
-  for (size_t processors = 1024; processors <= (1u << 20); processors *= 2) {
-    std::vector<char> bytes(CPU_ALLOC_SIZE(processors));
-    auto *set = reinterpret_cast<cpu_set_t *>(bytes.data());
-    if (::sched_getaffinity(0, bytes.size(), set) != 0)
-      continue;
-    AllowedCores allowed{std::max(1, CPU_COUNT_S(bytes.size(), set)),
-                         hashBytes({bytes.data(), bytes.size()})};
-    for (size_t i = 0; i < processors; ++i)
-      if (CPU_ISSET_S(i, bytes.size(), set))
-        allowed.processors.push_back(int(i));
-    return allowed;
-  }
-  return {};
+  const std::vector<cpu_set_t> mask = readAffinityMask();
+  if (mask.empty())
+    return {};
+  const size_t bytes = mask.size() * sizeof(cpu_set_t);
+  AllowedCores allowed{
+      std::max(1, CPU_COUNT_S(bytes, mask.data())),
+      hashBytes({reinterpret_cast<const char *>(mask.data()), bytes})};
+  for (size_t i = 0; i < mask.size() * CPU_SETSIZE; ++i)
+    if (CPU_ISSET_S(i, bytes, mask.data()))
+      allowed.processors.push_back(int(i));
+  return allowed;
 }
 
 namespace {

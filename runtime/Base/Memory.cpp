@@ -57,7 +57,8 @@ static uint64_t readLimit(const std::string &prefix,
   return readNumber(prefix + (group.second ? "max" : "limit_in_bytes"));
 }
 
-/// That of all memory and swap together, of which the machine has so much.
+/// The group's limit of memory and swap together; the machine has `swap` bytes
+/// of the latter.
 static uint64_t readLimitOfBoth(const std::string &root,
                                 const ControlGroup &group, uint64_t swap) {
   const std::string prefix = prefixOf(root, group);

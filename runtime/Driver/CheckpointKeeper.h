@@ -75,7 +75,7 @@ public:
   /// Names the checkpoints that a user still has when a run ends early. Waits
   /// for the one that is being written.
   std::string printKept();
-  /// That, of those that are complete now.
+  /// Names the checkpoints that are complete now.
   std::string latestKept() const;
 
 private:

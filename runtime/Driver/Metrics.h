@@ -33,7 +33,7 @@ struct ExpertTokens {
 Result<std::vector<double>> readGradientCounts(Executor &executor,
                                                const plan::Program &program);
 
-/// Those of a program whose model has experts.
+/// The counts of a program whose model has experts.
 Result<std::optional<ExpertTokens>>
 readExpertTokens(Executor &executor, const plan::Program &program);
 

@@ -3,6 +3,7 @@
 #include "runtime/Plan/Axes.h"
 #include "runtime/Plan/ProgramNames.h"
 #include "runtime/Plan/RankPrograms.h"
+#include "runtime/Plan/Target.h"
 #include "runtime/Plan/Verify.h"
 
 #include <algorithm>
@@ -98,7 +99,7 @@ static Result<bool> keepsCopies(const plan::Manifest &manifest) {
 /// Threads are pinned where each has a processor and each processor one: of
 /// fewer threads the system knows better which cores are whole.
 std::vector<int> Session::ownProcessors(int threads, const OwnCores &own) {
-  if (theArtifact->manifest().target().device() != "cpu" || threads == 1)
+  if (!runsOnHost(theArtifact->manifest().target()) || threads == 1)
     return {};
   const auto count = own.processors.size();
   if (count == size_t(threads)) {

@@ -18,7 +18,7 @@ struct StepMetrics {
   std::vector<double> gradientCounts; // empty: nothing counts them
 };
 
-/// Those that the program reports which has ended the step.
+/// The metrics that the program reports which has ended the step.
 Result<StepMetrics> readStepMetrics(Executor &executor,
                                     const plan::Program &last);
 

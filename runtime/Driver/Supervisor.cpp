@@ -204,7 +204,8 @@ std::vector<std::string> Supervisor::commandOf(int64_t restart) {
     return command;
   command.erase(std::remove(command.begin(), command.end(), "--overwrite"),
                 command.end());
-  // Those that the run would have removed, had it not been killed meanwhile.
+  // The run would have removed these checkpoints, had it not been killed
+  // meanwhile.
   for (const auto &[step, inode] : earlier) {
     struct stat info;
     if (::stat(checkpointPath(folder, step).c_str(), &info) == 0 &&
@@ -299,7 +300,7 @@ std::string Supervisor::whatIsKept() const {
   return "from the beginning: nothing was kept yet";
 }
 
-/// Who is killed for lack of memory cannot say so.
+/// A rank that is killed for lack of memory cannot say so.
 std::string Supervisor::describe(const RankEnd &cause) const {
   std::string text = cause.describe();
   if (cause.code() != 128 + SIGKILL || countMemoryKills() <= memoryKills)

@@ -228,68 +228,6 @@ Status Trainer::explainEnd(const std::string &when, const Status &ran) {
                                    checkpoints.printKept()));
 }
 
-/// All samples of a step are looked at before its first action: in the midst of
-/// an order ranks could not agree on them. They are read behind the step before
-/// it, so that one agreement is about both.
-Status Trainer::readNext() {
-  if (stream || state.step >= total)
-    return Status();
-  ZC_RETURN_IF_ERROR(selectSamples());
-  return check(zc_read_samples(handle()));
-}
-
-/// Those of the next step, and those behind it that are wanted before its end.
-Status Trainer::selectSamples() {
-  const int64_t ahead =
-      std::max<int64_t>(steps().stepsAhead(), inside().readsAhead() ? 1 : 0);
-  const int64_t end = std::min(total, state.step + 1 + ahead);
-  std::vector<int64_t> samples;
-  samples.reserve(size_t((end - state.step) * state.batch));
-  for (int64_t step = state.step; step < end; ++step)
-    for (int64_t i = 0; i < state.batch; ++i)
-      samples.push_back(sampler->sample(step, i));
-  return check(zc_select(handle(), samples.data(), samples.size()));
-}
-
-/// Those of the next step that arrive on standard input, where nothing else is
-/// under way: a step is told of before the next one is waited for. All ranks
-/// come to the same end.
-Status Trainer::awaitSamples() {
-  TracedSpan span(trace.get(), Trace::Lane::Data, "wait for samples");
-  Result<bool> isThere = stream->advance();
-  Status status = isThere.status();
-  if (isThere.ok() && !*isThere) {
-    stopped = stream->signal() ? stream->signal() : kDataAreOver;
-    return Status();
-  }
-  if (isThere.ok()) {
-    inside().replaceSamples(stream->current());
-    status = selectSamples();
-    if (status.ok())
-      status = check(zc_read_samples(handle()));
-  }
-  std::vector<int64_t> hasFailed = {!status.ok()};
-  ZC_RETURN_IF_ERROR(world.agree(Status(), &hasFailed));
-  return hasFailed[0] ? endUnfed(status) : Status();
-}
-
-/// Samples that cannot be fed end the run; the steps before them are sound.
-Status Trainer::checkFed() {
-  // Where steps overlap, others are in the midst of one, and hear of it so.
-  if (!cannotFeed || steps().overlap())
-    return steps().overlap() ? fed : Status();
-  return endUnfed(fed);
-}
-
-/// All ranks, before they agree on `why`, which is this rank's: ranks that have
-/// agreed on a failure can save nothing.
-Status Trainer::endUnfed(const Status &why) {
-  const Status saved = saveLast();
-  if (!saved.ok())
-    return why.ok() ? saved : why;
-  return world.agree(ownFailure(why));
-}
-
 void Trainer::logStep(const StepNews &news) {
   const StepMetrics &metrics = news.metrics;
   const double seconds = news.seconds;
@@ -362,54 +300,6 @@ Status Trainer::takeEvaluation(const EvaluationRecord &record) {
     named = isBest && !options.keepBest.empty() ? checkpoints.nameBest(best)
                                                 : checkpoints.countBest(best);
   return world.agree(named);
-}
-
-/// `mayGoOn`: steps follow, beside which the checkpoint may be written.
-Status Trainer::save(bool mayGoOn) {
-  if (checkpoints.isOff())
-    return Status();
-  TracedSpan span(trace.get(), Trace::Lane::Checkpoints,
-                  strCat("save step ", state.step));
-  // Nothing is kept that was learnt from a file that is no longer whole.
-  ZC_RETURN_IF_ERROR(world.agree(
-      explainEnd(strCat("after step ", state.step), checkMappings())));
-  auto note = [&](const std::string &text) { progress->note(text); };
-  ZC_RETURN_IF_ERROR(mayGoOn ? checkpoints.beginSave(executor(), state, note)
-                             : checkpoints.save(executor(), state, note));
-  setLastWords(checkpoints.latestKept());
-  return Status();
-}
-
-static void tellNobody(const std::string &) {}
-
-/// A copy of the run where a killed rank leaves it.
-Status Trainer::replicate() {
-  TracedSpan span(trace.get(), Trace::Lane::Checkpoints,
-                  strCat("copy step ", state.step));
-  return replicas.beginSave(executor(), state, tellNobody);
-}
-
-/// Those that were being written beside the steps so far.
-Status Trainer::landCheckpoints() {
-  const std::string before = checkpoints.latest();
-  auto note = [&](const std::string &text) { progress->note(text); };
-  ZC_RETURN_IF_ERROR(checkpoints.land(/*wait=*/false, note));
-  ZC_RETURN_IF_ERROR(replicas.land(/*wait=*/false, tellNobody));
-  if (checkpoints.latest() != before)
-    setLastWords(checkpoints.latestKept());
-  return Status();
-}
-
-/// Saves the steps that were done when a run cannot go on. A failure of saving
-/// must not hide the reason.
-Status Trainer::saveLast() {
-  if (state.step == firstStep)
-    return Status();
-  Status saved = save();
-  if (saved.ok() || world.size() > 1)
-    return saved;
-  warn(saved.message());
-  return Status();
 }
 
 /// Before the run and after it, for others may use the machine as well.

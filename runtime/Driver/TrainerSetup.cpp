@@ -6,6 +6,7 @@
 #include "runtime/Driver/ResumedOptions.h"
 #include "runtime/Driver/Signals.h"
 #include "runtime/Driver/TrainerRun.h"
+#include "runtime/Plan/ProgramNames.h"
 #include "runtime/Plan/Target.h"
 
 #include <algorithm>
@@ -37,7 +38,7 @@ static Status checkOneHost(World &world) {
 static uint64_t plannedBytes(const plan::Role &role, bool evaluates) {
   uint64_t transient = 0;
   for (const plan::Program &program : role.programs())
-    if (evaluates || program.name() != "eval")
+    if (evaluates || program.name() != programs::kEval)
       transient = std::max(transient, program.transient_bytes());
   return role.persistent_bytes() + transient + role.flight_bytes();
 }

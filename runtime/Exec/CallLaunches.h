@@ -10,8 +10,8 @@
 
 namespace zc {
 
-/// Those of the artifact's role in the named programs, in their order, with
-/// addresses that nobody may use; programs that the role does not have are
+/// The launches of the artifact's role in the named programs, in their order,
+/// with addresses that nobody may use; programs that the role does not have are
 /// skipped.
 std::vector<Launch> launchesOfCalls(const Artifact &artifact,
                                     const std::vector<std::string> &programs);

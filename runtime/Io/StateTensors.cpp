@@ -16,7 +16,7 @@ Status readTensor(Executor &executor, const FileTensor &tensor, char *bytes) {
   return Status();
 }
 
-/// Those that rank `root` has, told to all.
+/// Tells all ranks the runs of elements that rank `root` has.
 static Status spreadRuns(Executor &executor, const FileTensor &tensor, int root,
                          char *bytes) {
   World &world = executor.world();

@@ -113,7 +113,7 @@ Status verifyChannels(const plan::Manifest &manifest) {
              " groups of ranks, more than ", kGroupChannels - 1);
 }
 
-/// Those that both roles take part in.
+/// The collectives that both roles take part in.
 std::vector<Issued> shared(const std::vector<Issued> &all, uint32_t a,
                            uint32_t b) {
   std::vector<Issued> both;

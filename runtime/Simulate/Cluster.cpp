@@ -403,6 +403,21 @@ Cluster Cluster::sharedBy(int64_t ranks) const {
   return shared;
 }
 
+Status Cluster::checkDevices(std::string_view kind) const {
+  return kind == device.target
+             ? Status()
+             : makeError(StatusCode::InvalidArgument, "cluster '", name,
+                         "' has devices of kind '", device.target, "', not '",
+                         kind, "'");
+}
+
+Status Cluster::checkRoom(int64_t ranks) const {
+  return ranks <= size() ? Status()
+                         : makeError(StatusCode::InvalidArgument, "cluster '",
+                                     name, "' has room for ", size(),
+                                     " ranks, fewer than ", ranks);
+}
+
 Result<Cluster> Cluster::parse(std::string_view text,
                                const std::string &where) {
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false,

@@ -151,6 +151,17 @@ struct Cluster {
   /// How many devices it has room for.
   int64_t size() const { return levels.back().size; }
 
+  /// How many nodes so many ranks take.
+  int64_t nodesOf(int64_t ranks) const {
+    const int64_t node = levels.front().size;
+    return (ranks + node - 1) / node;
+  }
+
+  /// Whether its devices are of that kind, "cuda", and whether it has room for
+  /// so many ranks; else InvalidArgument.
+  Status checkDevices(std::string_view kind) const;
+  Status checkRoom(int64_t ranks) const;
+
   /// Reads a description; `where` names it in messages. Unknown keys, missing
   /// ones and numbers out of range fail with InvalidArgument and the key's
   /// path.

@@ -220,11 +220,7 @@ private:
 
 Result<ServedTimes> simulateServers(const Cluster &cluster,
                                     const ServedTraining &training) {
-  if (training.workers + training.servers > cluster.size())
-    return makeError(StatusCode::InvalidArgument, "cluster '", cluster.name,
-                     "' has room for ", cluster.size(),
-                     " devices: ", training.workers, " workers and ",
-                     training.servers, " servers are more");
+  ZC_RETURN_IF_ERROR(cluster.checkRoom(training.workers + training.servers));
   // Workers that take no time would go round for ever.
   if (!(training.computeSeconds > 0))
     return makeError(StatusCode::InvalidArgument,

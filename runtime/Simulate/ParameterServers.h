@@ -31,7 +31,7 @@ struct ServedTimes {
   double stepSeconds = 0;      // in which as many are as there are workers
   /// Updates of others between a worker's pull and its own update.
   double meanStaleness = 0, mostStaleness = 0;
-  /// That the busiest of them sends and receives in such a step.
+  /// The bytes that the busiest of them sends and receives in such a step.
   double serverBytes = 0, workerBytes = 0;
 };
 

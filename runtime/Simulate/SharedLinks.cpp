@@ -66,7 +66,7 @@ void SharedLinks::advance(double now) {
   }
 }
 
-/// Those of a link that is full stop growing.
+/// The rates of all transfers grow alike; one stops when a link of its is full.
 void SharedLinks::shareOut() {
   std::copy(links.begin(), links.end(), room.begin());
   std::vector<Id> growing;

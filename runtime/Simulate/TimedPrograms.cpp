@@ -155,10 +155,8 @@ Result<TimedPrograms>
 TimedPrograms::of(const plan::Manifest &manifest, const Cluster &cluster,
                   const std::vector<std::string> &placement) {
   ZC_ASSIGN_OR_RETURN(const Mesh mesh, Mesh::of(manifest));
-  if (mesh.ranks() > cluster.size())
-    return makeError(StatusCode::InvalidArgument, "the mesh has ", mesh.ranks(),
-                     " ranks, and cluster '", cluster.name, "' room for ",
-                     cluster.size(),
+  if (Status room = cluster.checkRoom(mesh.ranks()); !room.ok())
+    return makeError(StatusCode::InvalidArgument, room.message(),
                      ": take a smaller mesh, or a larger `size` of its last "
                      "level");
   TimedPrograms timed;

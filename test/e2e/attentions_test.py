@@ -36,7 +36,7 @@ class Attentions(ZcTest):
                 self.losses(name, optimizer)
 
     def test_losses_of_divided_tokens(self):
-        """Those of one rank within 1e-5, as with all models."""
+        """Losses are those of one rank within 1e-5, as with all models."""
         for name in ("deepseek", "padded"):
             alone = self.losses(name)
             for mesh, ranks, mode in (

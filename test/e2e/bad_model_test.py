@@ -251,7 +251,7 @@ class Usage(ZcTest):
         text = self.zc("--version")
         for name in ("zc", "LLVM", "ONNX", "oneDNN"):
             self.assertIn(name, text)
-        # Those of back ends that are built here, one a line.
+        # Back ends that are built here have a line each.
         for name, plugin in (("MPI", "mpi"), ("CUDA toolkit", "cuda"),
                              ("cuBLASLt", "cuda"), ("cuDNN", "cuda"),
                              ("NCCL", "nccl")):

@@ -163,8 +163,8 @@ class BoundedSelections(ZcTest):
         np.testing.assert_allclose(STORED["w"] - after, gradient, atol=1e-6)
 
     def train_weight(self, nodes, x, expected, bound):
-        """That one step moves the weight `s`, which is 1, as the loss's slope
-        by the sum `total` says; `expected`: the sum and its slope."""
+        """Checks that one step moves the weight `s`, which is 1, as the loss's
+        slope by the sum `total` says; `expected`: the sum and its slope."""
         nodes = [*nodes, node("ReduceSum", ["terms", "zero"], "total"),
                  node("Expand", ["total", "whole"], "y")]
         stored = STORED | {"s": np.float32([1]), "edge": np.float32([1]),

@@ -61,7 +61,8 @@ def find(json_, where):
 class Keys(ZcTest):
 
     def read_keys(self, where):
-        """Which keys zc knows of an object: it says so of another one."""
+        """Reads the keys that zc knows of an object: it lists them when it meets
+        another one."""
         cluster = copy.deepcopy(FULL)
         find(cluster, where)["another"] = 1
         path = self.folder / "c.json"
@@ -172,8 +173,8 @@ class Compilations(ZcTest):
                          'type = "f32", flops = 1.0+e\\+10')
 
     def test_without_a_cluster_the_usual_machine_decides(self):
-        """Which the artifact names; asked for by its name it makes the same
-        programs."""
+        """The artifact names that machine; asked for by its name it makes the
+        same programs."""
         gpt = Fixture("gpt")
         for name, options in (("usual-cpu", ()),
                               ("usual-gpu", ("--target", "cuda"))):
@@ -272,9 +273,10 @@ class Compilations(ZcTest):
                    "ideal")
         gpu = self.describe("gpus", 1e-4, 1e8, target="cuda")
         for options, message in (
-                (("--target", "cpu"), "has devices of --target cuda, not cpu"),
-                (("--mesh", "dp=16"), "has room for 8 ranks")):
-            self.fails(2, [f"--cluster: 'gpus' {message}"], "plan", gpt.model,
+                (("--target", "cpu"), "has devices of kind 'cuda', not 'cpu'"),
+                (("--mesh", "dp=16"), "has room for 8 ranks, fewer than 16")):
+            self.fails(2, [f"--cluster: cluster 'gpus' {message}"], "plan",
+                       gpt.model,
                        *gpt.compile_options("adamw"), "--for-cluster",
                        "--cluster", gpu, *options)
         self.fails(2, ["--for-cluster: belongs to a model"], "plan",
@@ -299,9 +301,9 @@ class Compilations(ZcTest):
         self.assertIn("cublaslt", self.order("--cluster", gpu))
         gpt = Fixture("gpt")
         for wrong, *options in (
-                ["'gpus' has devices of --target cuda, not cpu", "--target",
+                ["'gpus' has devices of kind 'cuda', not 'cpu'", "--target",
                  "cpu", "--cluster", gpu],
-                ["'gpus' has room for 8 ranks, fewer than the mesh's 16",
+                ["'gpus' has room for 8 ranks, fewer than 16",
                  "--mesh", "dp=16", "--cluster", gpu],
                 ["no cluster file 'absent.json'; presets are .*h100-dgx",
                  "--cluster", "absent.json"]):

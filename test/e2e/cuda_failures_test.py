@@ -93,7 +93,7 @@ class Failures(Fake):
                              losses, (name, kept.name))
 
     def test_a_gpu_that_falls_off_in_an_evaluation(self):
-        """Which comes before the checkpoint of its step."""
+        """The evaluation comes before the checkpoint of its step."""
         artifact, folder = self.artifact("mlp"), self.folder / "ckpt"
         data = self.folder / "held-out.npz"
         shutil.copy(Fixture("mlp").data, data)

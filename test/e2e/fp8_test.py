@@ -46,7 +46,8 @@ class Fp8Test(SmallModels):
         return np.array(found)
 
     def histories(self):
-        """Those of the last run, by zc's names without "state." and "fp8_amax_"."""
+        """Loads the histories of the last run, by zc's names without "state." and
+        "fp8_amax_"."""
         folder = latest_step(self.folder / f"{self.artifact.stem}-c")
         return {name.removeprefix("state.").replace("fp8_amax_", ""): array
                 for name, array in load_tensors(folder, "optimizer").items()
@@ -211,7 +212,7 @@ class Losses(Fp8Test):
 
 
 class Layers(Fp8Test):
-    """Which products are of 8 bits."""
+    """Options say which products are of 8 bits."""
 
     def test_exclude(self):
         wide = self.losses(precision="bf16", steps=2)

@@ -154,7 +154,7 @@ class Gallery(ZcTest):
         tried = int(search.caption.split()[0])
         front = sum(each.get("r") == "4" for each in points)
         self.assertGreater(front, 0)
-        # Those that zc refuses are tried, too, and are no points.
+        # Layouts that zc refuses are tried, too, and are no points.
         self.assertLess(front, len(points))
         self.assertLessEqual(len(points), tried + front)
         picture = ElementTree.fromstring(plan_pictures.stack([step, search]))

@@ -228,8 +228,8 @@ class Growth(Hostile):
             lines + tail + f" y = f.NoSuchOperator (u{count})\n}}")
 
     def test_constants_without_end(self):
-        """Those that have no room are left to run time, where Range is a loop
-        of too many rounds."""
+        """Constants that have no room are left to run time, where Range is a
+        loop of too many rounds."""
         self.refuse(["goes on for more than 16,384 rounds"],
                     self.many_constants(), said=1 << 20)
 

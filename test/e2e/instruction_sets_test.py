@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Which instructions compute: by the report of the library itself
+"""The instructions that compute are asked for: the library itself reports them
 (ONEDNN_VERBOSE), for each set that this processor has. The kernels of our own,
 which some processors' rules prefer to the library's, name theirs in unit tests
 (NamesItsTiles and others of kernels-test); so products go to the library here."""

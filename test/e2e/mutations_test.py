@@ -107,8 +107,8 @@ func.func @step(%x: tensor<4xf32> {{train.input = "x"}}) -> (tensor<4xf32> {{tra
         self.assertFalse(self.agrees(emit("other", "1.00005"), one))
 
     def check_found(self, found, least, *kinds):
-        """That no kind has lost its places, of which the models together have
-        some for each."""
+        """Checks that no kind has lost its places, of which the models together
+        have some for each."""
         self.assertGreaterEqual(found.total(), least)
         self.assertLessEqual(set(kinds), set(found))
 

@@ -42,7 +42,8 @@ class Notebook(ZcTest):
         self.check_losses(names)
 
     def check_losses(self, names):
-        """Those of zc run on the same batches, bit for bit."""
+        """Checks that losses are those of zc run on the same batches, bit for
+        bit."""
         names["session"] = types.SimpleNamespace(batch=64)  # it is closed
         batches = list(names["batches"](epochs=10))
         np.savez("ordered.npz", **{

@@ -170,7 +170,7 @@ class Observe(ZcTest):
                       "--profile")
         shares = [int(share) for share in
                   re.findall(r" (\d+)% (?:compute|memory)", out)]
-        # Which rows are from caches, or too short, depends on the machine.
+        # The machine decides which rows are from caches, or too short.
         self.assertGreater(len(shares), 2)
         self.assertLessEqual(max(shares), 100)
 

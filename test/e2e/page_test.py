@@ -84,8 +84,8 @@ class Pages(ZcTest):
                                      text, re.DOTALL))
 
     def test_page_of_ranks(self):
-        """Who has which part, how many copies there are, what is sent; at the
-        peak the classes are all of it."""
+        """The page shows each rank's part, how many copies there are and what is
+        sent; at the peak the classes are all of it."""
         fixture = Fixture("gpt")
         artifact = self.compile(fixture, "adamw", "--mesh", "dp=2,tp=2",
                                 "--zero", 1, name="ranks.zca")

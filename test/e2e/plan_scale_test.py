@@ -90,7 +90,7 @@ class Scale(PlanTest):
         refused(["size 2 comes twice"], "--scale", "dp=2,4,2")
         refused(["leave it out of --mesh"], "--scale", "dp=1,2", "--mesh",
                 "dp=2")
-        refused(["makes 2147483648|more than", "ranks"], "--scale",
+        refused(["fewer than 2147483648|more than", "ranks"], "--scale",
                 "dp=1,1048576", "--mesh", "tp=2048")
         refused(["exclude one another"], "--scale", "dp=1,2", "--table")
         refused(["--timeline", "one layout"], "--scale", "dp=1,2",

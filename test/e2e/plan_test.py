@@ -302,7 +302,7 @@ class Refusals(PlanTest):
                 "flops_per_s": {"f32": 1}},
             "levels": [{"name": "l", "size": 1, "bytes_per_s": 0,
                         "latency_s": 0}]}))
-        self.fails(1, ["2 ranks", "room for 1"], "plan", *model, "--mesh",
+        self.fails(1, ["room for 1 ranks, fewer than 2: take a"], "plan", *model, "--mesh",
                    "dp=2", "--cluster", small)
         self.fails(1, ["--placement", "'pp' is no axis"], "plan", *model,
                    "--mesh", "dp=2", "--cluster", "ideal", "--placement",

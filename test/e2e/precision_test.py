@@ -191,7 +191,7 @@ class Precision(PrecisionTest):
             np.testing.assert_array_equal(first[name], weight, name)
 
     def test_fp16_resumes_from_fp32(self):
-        """Whose checkpoints hold no scale: it begins as in a new run."""
+        """Checkpoints of fp32 hold no scale: it begins as in a new run."""
         fixture = Fixture("mlp")
         checkpoint = self.folder / "ckpt"
         for precision, steps in (("fp32", 2), ("fp16", 4)):

@@ -188,7 +188,7 @@ class CommandLine(ZcTest):
                 self.assertLess(float(line[2]), 1e-9)
 
     def test_class_weights(self):
-        """Those of the classes that small dims have."""
+        """Weights are those of the classes that small dims have."""
         weights = self.folder / "weights.npy"
         np.save(weights, np.linspace(0.5, 2, 10, dtype=np.float32))
         said = self.compile("cnn", "--mesh", "dp=2", "--class-weights", weights,

@@ -94,7 +94,7 @@ class Interrupted(RunTest):
         self.assertEqual(latest_step(checkpoint).name, f"step-{done}")
 
     def test_nohup(self):
-        """Who has the signal ignored has it ignored."""
+        """A user who has the signal ignored has it ignored."""
         process = start("run", self.artifact, "--data", self.fixture.data,
                         "--steps", 10**7, preexec_fn=lambda: signal.signal(
                             signal.SIGHUP, signal.SIG_IGN))

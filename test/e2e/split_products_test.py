@@ -33,7 +33,7 @@ class SplitProducts(ZcTest):
                     np.testing.assert_allclose(found, exact, rtol=rounding)
 
     def test_threads_and_ranks(self):
-        """Which thread does a part changes no bit; ranks agree as ever."""
+        """No bit depends on which thread does a part; ranks agree as ever."""
         options = ("--matmul-precision", "bf16x3", "--cpu-threads", 2)
         two = self.losses("gpt", *options)
         one = self.losses("gpt", *options, run=("--threads", 1))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Whose artifacts are run (zc sign, --trust), and what their code can do
-(--sandbox)."""
+"""Only trusted artifacts are run (zc sign, --trust), and a sandbox limits what
+their code can do (--sandbox)."""
 import ctypes
 import errno
 import fcntl

@@ -179,6 +179,15 @@ class Marks(LintTest):
                                  "tools/lint/marks.txt": "sched.b\n"},
                        "dialects/A.h: no dialect lists 'train.a'")
 
+    def test_literals(self):
+        for call in ('op->getAttrOfType<TypeAttr>("train.a");',
+                     'op->hasAttr("train.a");',
+                     'function.setResultAttr(\n    index, "train.a", mark);'):
+            self.complains("marks", {**self.FILES, "passes/A/B.cpp": call},
+                           "names 'train.a' by a literal")
+        self.silent("marks", {**self.FILES, "passes/A/B.cpp":
+                              'op->getName() == "train.a";'})
+
     def test_one_that_nothing_names(self):
         self.complains("marks", {**self.FILES, "dialects/A.h":
                                  self.NAMES.replace('kBAttr = "sched.b"', "")},
@@ -274,6 +283,20 @@ class Text(LintTest):
                      "passes/A.cpp": "// The rows\n// Of a table.\n",
                      "passes/B.cpp": 'const char *a = "What is";\n',
                      "tools/a.py": 'a = """\n# What this is\n"""\n'})
+
+    def test_a_comment_about_those_of_another(self):
+        self.complains("text",
+                       {"runtime/A.h": "int a;\n\n/// Those of all\n/// rows.\n",
+                        "passes/A.cpp": "int a; // Which is sent.\n",
+                        "passes/B.cpp": "// Whose rows count.\n",
+                        "tools/a.py": '"""Who sends."""\n',
+                        "tools/b.py": "# That, of this row.\n"},
+                       "runtime/A.h:3", "passes/A.cpp:1", "passes/B.cpp:1",
+                       "tools/a.py:1", "tools/b.py:1")
+        self.silent("text",
+                    {"runtime/A.h": "// Which rows are sent? All.\n",
+                     "passes/A.cpp": "// Rows are sent. Those of 0 are not.\n",
+                     "passes/B.cpp": "// Thatched roofs.\n"})
 
     def test_a_later_sentence_without_its_noun(self):
         self.complains("text",

@@ -60,7 +60,7 @@ endfunction()
 # most of zc's files (a file that includes linalg: 6.2 s without it, 2.2 with).
 function(zc_use_mlir_pch name)
   if(NOT TARGET zc_mlir_pch)
-    # Which, unlike file(WRITE), leaves alone what is right.
+    # Unlike file(WRITE), this leaves alone what is right.
     file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/tools/cmake/zc_mlir_pch.cpp CONTENT "")
     add_library(zc_mlir_pch OBJECT ${PROJECT_BINARY_DIR}/tools/cmake/zc_mlir_pch.cpp)
     target_include_directories(zc_mlir_pch SYSTEM PUBLIC ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
@@ -137,9 +137,41 @@ function(add_zc_test name)
   set_tests_properties(${name} PROPERTIES LABELS "unit;fast" ENVIRONMENT "${ZC_TEST_ENVIRONMENT}")
 endfunction()
 
+# zc_reference(TARGET file.td -gen-x out ...): what zc_tablegen is told of a file
+# with a dialect, with ops or with passes makes a page of the generated reference,
+# too: docs/ of the build tree has them, the target `docs` writes them.
+function(zc_reference target td)
+  set(actions ${ARGN})
+  list(FILTER actions INCLUDE REGEX "^-gen-(dialect|op|pass)-decls")
+  if(NOT actions)
+    return()
+  endif()
+  list(SORT actions) # the page of a dialect has its ops
+  list(GET actions 0 action)
+  string(REPLACE "-decls" "-doc" action ${action})
+  string(REGEX REPLACE "[|]-name=.*" "" action ${action})
+  string(REPLACE "|" ";" action ${action})
+  set(source ${CMAKE_CURRENT_SOURCE_DIR}/${td})
+  file(RELATIVE_PATH page ${PROJECT_SOURCE_DIR} ${source})
+  string(REGEX REPLACE "[.]td$" ".md" page ${PROJECT_BINARY_DIR}/docs/${page})
+  get_filename_component(folder ${page} DIRECTORY)
+  set(includes ${PROJECT_SOURCE_DIR} ${MLIR_INCLUDE_DIRS})
+  list(TRANSFORM includes PREPEND -I)
+  add_custom_command(OUTPUT ${page}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${folder}
+    COMMAND ${MLIR_TABLEGEN_EXE} ${action} ${includes} -d ${page}.d -o ${page} ${source}
+    DEPENDS ${source} DEPFILE ${page}.d)
+  if(NOT TARGET docs)
+    add_custom_target(docs ALL)
+  endif()
+  add_custom_target(docs-${target} DEPENDS ${page})
+  add_dependencies(docs docs-${target})
+endfunction()
+
 # zc_tablegen(TARGET file.td -gen-x out -gen-y out ...): mlir-tblgen into the same
 # folder of the build tree.
 function(zc_tablegen target td)
+  zc_reference(${target} ${td} ${ARGN})
   set(LLVM_TARGET_DEFINITIONS ${td})
   set(args ${ARGN})
   while(args)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Who may include whom.
+"""Each folder may include what a table says.
 
 Each row names a folder, the folders of zc it may include, and the libraries
 from outside. The row with the longest matching folder counts. Only the

@@ -4,7 +4,8 @@ a pass that rewrites an op loses them unless it carries them along by hand. A
 fact that one pass leaves for another on an op of ours is a property of it, with
 a type and a verifier. Each dialect lists the marks that are left with their
 types and carriers; marks.txt lists them for this check, which fails for a new
-one, for one that no dialect lists, and for names outside of our dialects."""
+one, for one that no dialect lists, for names outside of our dialects, and where
+code asks for a mark by a literal and not by its constant."""
 import re
 
 import tree
@@ -14,6 +15,9 @@ MOST = 78  # of the list; lower it when the list gets shorter
 # constexpr llvm::StringLiteral kStageAttr = "train.stage", also several at once.
 DEFINITION = re.compile(r"constexpr\s+(?:\w+::)*StringLiteral\b([^;]*);")
 NAME = re.compile(r'\bk\w+Attr\s*=\s*"([a-z]+\.[a-z_0-9]+)"')
+# op->getAttrOfType<TypeAttr>("dist.whole")
+LITERAL = re.compile(r'\b(?:get|set|has|remove)\w*Attr\w*(?:<[^()]*>)?\('
+                     r'[^()"]*"((?:train|dist|sched)\.[a-z_0-9.]+)"')
 ENTRY = re.compile(r'\{"([a-z]+\.[a-z_0-9]+)",')
 
 
@@ -36,7 +40,19 @@ def listed(root):
             for name in ENTRY.findall(path.read_text())}
 
 
+def literals(root):
+    """Each file and line with a mark's name in a call, with that name."""
+    for path in tree.files(root, {".h", ".cpp"},
+                           ("dialects", "passes", "compiler")):
+        text = path.read_text()
+        for call in LITERAL.finditer(text):
+            line = text.count("\n", 0, call.end()) + 1
+            yield f"{path.relative_to(root).as_posix()}:{line}", call.group(1)
+
+
 def check(root):
+    for place, name in literals(root):
+        yield f"{place}: names '{name}' by a literal; take its constant"
     found, verified = names(root), listed(root)
     known = (root / LIST).read_text().split()
     if known != sorted(set(known)):

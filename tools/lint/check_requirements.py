@@ -113,7 +113,7 @@ def check_row(row, tests):
 
 
 def check_notes(notes, tests):
-    """Those of the sources are all there; own ones are in order, and computed."""
+    """Notes of the sources are all there; own ones are in order, and computed."""
     own = [note for note in notes if note.name[0] == requirements.OWN]
     expected = [f"N-{i:02}" for i in range(1, requirements.NOTES + 1)]
     expected += [f"{requirements.OWN}-{i:02}" for i in range(1, len(own) + 1)]

@@ -40,7 +40,7 @@ PACKAGES = {
                    "The module zc over libzc. zc.compile() needs the package zc."),
 }
 
-# Those with programs; the others are headers and Python.
+# These packages have programs; the others are headers and Python.
 CONTAINING = ("zc-runtime", "zc")
 
 

@@ -141,7 +141,7 @@ def export(net, tokens, path):
     zc_moe.export(net.train(), (tokens,), path, input_names=["input_ids"],
                   output_names=["logits"])
     model = record.without_machine_paths(onnx.load(path), traces=False)
-    # Those of initializers say which are parameters and which are buffers.
+    # Infos of initializers say which are parameters and which are buffers.
     kept = [each for each in model.graph.value_info if each.metadata_props]
     del model.graph.value_info[:]
     model.graph.value_info.extend(kept)

@@ -382,8 +382,8 @@ static std::string addQueryPlaces(ContribCall &call, const GroupPast &past) {
   return call.add("Add", {call.iota(past.tokens), past.length});
 }
 
-// Which keys a query sees: those up to its own place, or all of its sample;
-// with a window those near to it. [batch, 1, queries, keys].
+// Says which keys a query sees: those up to its own place, or all of its
+// sample; with a window those near to it. [batch, 1, queries, keys].
 static std::string addSeen(ContribCall &call, const GroupPast &past,
                            bool causal, int64_t window) {
   std::string keys = call.iota(past.all());

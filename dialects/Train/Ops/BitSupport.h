@@ -23,7 +23,7 @@ struct PackedRows {
   int64_t begin, end, bits;
 };
 
-/// Those of a dim of `size` elements: one or two stretches.
+/// The packed rows of a dim of `size` elements: one or two stretches.
 llvm::SmallVector<PackedRows> packedRows(int64_t size);
 
 /// The elements begin, ..., end - 1 of `buffer` along `dim`.

@@ -19,7 +19,7 @@ struct GatherDims {
   llvm::SmallVector<int64_t> gatheredIndices; // N..., I... in the gathered
 };
 
-/// Those of gather, scatter_add and scatter_reduce.
+/// The dims of gather, scatter_add and scatter_reduce.
 template <typename Op>
 GatherDims gatherDimsOf(Op op, mlir::RankedTensorType table) {
   return GatherDims(table.getRank(), op.getIndices().getType().getRank(),

@@ -1,4 +1,5 @@
 //===- MatmulAdd.cpp - train.matmul_add -----------------------------------===//
+#include "dialects/Train/OpMarks.h"
 #include "dialects/Train/Ops/MatmulSupport.h"
 
 using namespace mlir;
@@ -53,7 +54,7 @@ Value addInPlace(OpBuilder &builder, Location loc, Value sum, Value term) {
   auto added = MatmulAddOp::create(
       builder, product.getLoc(), sum.getType(), sum, product.getLhs(),
       product.getRhs(), product.getTransposeLhs(), product.getTransposeRhs());
-  added->setDiscardableAttrs(product->getDiscardableAttrDictionary());
+  copyMarks(product, added);
   return added;
 }
 

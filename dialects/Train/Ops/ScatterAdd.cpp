@@ -1,4 +1,5 @@
 //===- ScatterAdd.cpp - train.scatter_add ---------------------------------===//
+#include "dialects/Train/OpMarks.h"
 #include "dialects/Train/Ops/GatherSupport.h"
 #include "dialects/Train/Ops/PartSupport.h"
 
@@ -111,7 +112,7 @@ static LogicalResult foldIntoSum(AddOp op, PatternRewriter &rewriter) {
     auto sum = ScatterAddOp::create(
         rewriter, scatter.getLoc(), op.getType(), other, scatter.getIndices(),
         scatter.getUpdates(), scatter.getDimAttr(), scatter.getBatchDimsAttr());
-    sum->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+    copyMarks(op, sum);
     rewriter.replaceOp(op, sum);
     return success();
   }

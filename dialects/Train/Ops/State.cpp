@@ -29,9 +29,11 @@ bool isAmaxHistory(StateOp state) {
          state.getSlot()->starts_with(kAmaxSlotPrefix);
 }
 
+/// A mark of the dist dialect, which stands on this one.
+static constexpr llvm::StringLiteral kWholeAttr = "dist.whole";
+
 RankedTensorType StateOp::getWholeType() {
-  // An attribute of the dist dialect, on which this one does not depend.
-  auto whole = (*this)->getAttrOfType<TypeAttr>("dist.whole");
+  auto whole = (*this)->getAttrOfType<TypeAttr>(kWholeAttr);
   return whole ? cast<RankedTensorType>(whole.getValue()) : getTensorType();
 }
 

@@ -1,4 +1,4 @@
-// Which convolutions are matrix products. Links nothing.
+// Decides which convolutions are matrix products. This header links nothing.
 #ifndef ZC_KERNELS_CALLS_DIVISION_POINTWISEPRODUCT_H
 #define ZC_KERNELS_CALLS_DIVISION_POINTWISEPRODUCT_H
 

@@ -1,5 +1,5 @@
-// Which convolutions Winograd's way can compute, where it is quicker, and how
-// their work is divided (kernels/Cpu/Winograd.h).
+// Decides which convolutions Winograd's way can compute, where it is quicker,
+// and how their work is divided (kernels/Cpu/Winograd.h).
 #ifndef ZC_KERNELS_CALLS_DIVISION_WINOGRADBLOCKS_H
 #define ZC_KERNELS_CALLS_DIVISION_WINOGRADBLOCKS_H
 

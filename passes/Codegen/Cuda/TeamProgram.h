@@ -14,7 +14,7 @@ namespace zc::cuda {
 using ShareMemory =
     llvm::function_ref<mlir::Value(mlir::MemRefType type, mlir::Location loc)>;
 
-/// Which of `count` teams that divide a table's rows this one is.
+/// The number of this team among `count` teams that divide a table's rows.
 struct RowTeam {
   mlir::Value number;
   int64_t count = 1;

@@ -28,8 +28,8 @@ struct ElementPositions {
   int64_t rowDims;
 };
 
-/// Those that the second operand, of any shape with as many dims, names along
-/// the attribute `axis`; an error if it cannot.
+/// The positions that the second operand, of any shape with as many dims, names
+/// along the attribute `axis`; an error if it cannot.
 mlir::FailureOr<ElementPositions> elementPositions(NodeContext &context);
 
 /// An error unless operand 1 holds indices whose last dim indexes as many dims

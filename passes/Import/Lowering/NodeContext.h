@@ -14,8 +14,8 @@ struct LoweringOptions {
   bool dropout = true;
 };
 
-/// Which values of the model's integer inputs are meaningful, as the lowerings
-/// of the nodes that use them as indices say.
+/// Knows which values of the model's integer inputs are meaningful, as the
+/// lowerings of the nodes that use them as indices say.
 class InputRanges {
 public:
   /// If `value` is an input, perhaps converted or reshaped: its elements lie in

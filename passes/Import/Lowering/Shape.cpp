@@ -339,7 +339,7 @@ static FailureOr<Pads> readPads(NodeContext &context, int64_t rank) {
   return pads;
 }
 
-// Which element of `size` stands at `at`, outside or inside, in a pad mode.
+// The element of `size` that stands at `at`, outside or inside, in a pad mode.
 static int64_t sourceElement(StringRef mode, int64_t at, int64_t size) {
   if (mode == "edge")
     return std::clamp<int64_t>(at, 0, size - 1);

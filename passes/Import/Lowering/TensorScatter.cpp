@@ -16,8 +16,8 @@ static Value moveRows(TensorBuilder &build, Value value, int64_t axis,
   return build.transpose(value, order);
 }
 
-/// Which row of the update stands at each place of the cache, [B, places]; less
-/// than 0 or too large where it keeps what it has.
+/// The row of the update that stands at each place of the cache, [B, places];
+/// less than 0 or too large where the cache keeps what it has.
 static Value findRows(NodeContext &context, int64_t samples, int64_t places) {
   TensorBuilder &build = context.build;
   Type integer = build.builder.getI64Type();

@@ -160,7 +160,8 @@ public:
   }
 
 private:
-  /// Those that NCCL has as messages at once: `part` and `all` in bytes.
+  /// Runs the collectives that NCCL has as messages at once: `part` and `all`
+  /// in bytes.
   Status runMessages(size_t part, size_t all) {
     const CollectiveShape &shape = launch.shape;
     const int root = int(shape.root);

@@ -11,7 +11,7 @@ class LibraryHandles {
 public:
   LibraryHandles(const Driver &driver, AlgorithmChoice choice)
       : driver(&driver), choice(choice) {}
-  /// Those of a described GPU: cuDNN alone.
+  /// The libraries of a described GPU: cuDNN alone.
   explicit LibraryHandles(std::unique_ptr<DnnPlans> plans)
       : plans(std::move(plans)) {}
 

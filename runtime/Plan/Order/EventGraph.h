@@ -22,7 +22,7 @@ public:
   /// some wait for each other.
   std::optional<uint64_t> makespan() const;
 
-  /// Those that wait for each other, for a message; empty where none do.
+  /// The events that wait for each other, for a message; empty where none do.
   std::string printCircle() const;
 
 private:

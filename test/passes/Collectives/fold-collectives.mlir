@@ -76,4 +76,47 @@ module attributes {dist.mesh = #dist.mesh<dp=2,tp=2>} {
     %4 = train.add %3, %2 {dist.operands = [#dist.sharding<_>, #dist.sharding<_>], dist.results = [#dist.sharding<_>]} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
     return %4 : tensor<8xf32>
   }
+
+  // Tests that a sum that is to stay whole does, though one part of it is read.
+  // CHECK-LABEL: func.func @whole
+  // CHECK-NEXT: %[[SUM:.*]] = dist.all_reduce %arg0 {{.*}}stays_whole
+  // CHECK-NEXT: dist.slice %[[SUM]]
+  func.func @whole(%x: tensor<8xf32> {dist.sharding = #dist.sharding<_ unreduced dp>})
+      -> (tensor<8xf32> {dist.sharding = #dist.sharding<dp>}) {
+    %0 = dist.all_reduce %x {axes = ["dp"], stays_whole, traffic = "gradients", dist.results = [#dist.sharding<_>]} : (tensor<8xf32>) -> tensor<8xf32>
+    %1 = dist.slice %0 {axes = ["dp"], dim = 0 : i64, dist.results = [#dist.sharding<dp>]} : (tensor<8xf32>) -> tensor<8xf32>
+    return %1 : tensor<8xf32>
+  }
+
+  // Tests that one sum in place of two stays whole where the first does.
+  // CHECK-LABEL: func.func @whole_axes
+  // CHECK-NEXT: dist.all_reduce %arg0 {axes = ["tp", "dp"], {{.*}}stays_whole
+  // CHECK-NEXT: return
+  func.func @whole_axes(%x: tensor<8xf32> {dist.sharding = #dist.sharding<_ unreduced dp+tp>})
+      -> (tensor<8xf32> {dist.sharding = #dist.sharding<_>}) {
+    %0 = dist.all_reduce %x {axes = ["tp"], stays_whole, traffic = "gradients", dist.results = [#dist.sharding<_ unreduced dp>]} : (tensor<8xf32>) -> tensor<8xf32>
+    %1 = dist.all_reduce %0 {axes = ["dp"], traffic = "gradients", dist.results = [#dist.sharding<_>]} : (tensor<8xf32>) -> tensor<8xf32>
+    return %1 : tensor<8xf32>
+  }
+
+  // Tests that a sum of terms stays whole where one of the sums does, whichever
+  // that is.
+  // CHECK-LABEL: func.func @whole_terms
+  // CHECK: train.add %arg0, %arg1
+  // CHECK-NEXT: dist.all_reduce {{.*}}stays_whole
+  // CHECK: train.add %arg2, %arg3
+  // CHECK-NEXT: dist.all_reduce {{.*}}stays_whole
+  func.func @whole_terms(%a: tensor<8xf32> {dist.sharding = #dist.sharding<_ unreduced tp>},
+                         %b: tensor<8xf32> {dist.sharding = #dist.sharding<_ unreduced tp>},
+                         %c: tensor<8xf32> {dist.sharding = #dist.sharding<_ unreduced tp>},
+                         %d: tensor<8xf32> {dist.sharding = #dist.sharding<_ unreduced tp>})
+      -> (tensor<8xf32> {dist.sharding = #dist.sharding<_>}, tensor<8xf32> {dist.sharding = #dist.sharding<_>}) {
+    %0 = dist.all_reduce %a {axes = ["tp"], stays_whole, traffic = "gradients", dist.results = [#dist.sharding<_>]} : (tensor<8xf32>) -> tensor<8xf32>
+    %1 = dist.all_reduce %b {axes = ["tp"], traffic = "gradients", dist.results = [#dist.sharding<_>]} : (tensor<8xf32>) -> tensor<8xf32>
+    %2 = train.add %0, %1 {dist.operands = [#dist.sharding<_>, #dist.sharding<_>], dist.results = [#dist.sharding<_>]} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+    %3 = dist.all_reduce %c {axes = ["tp"], traffic = "gradients", dist.results = [#dist.sharding<_>]} : (tensor<8xf32>) -> tensor<8xf32>
+    %4 = dist.all_reduce %d {axes = ["tp"], stays_whole, traffic = "gradients", dist.results = [#dist.sharding<_>]} : (tensor<8xf32>) -> tensor<8xf32>
+    %5 = train.add %3, %4 {dist.operands = [#dist.sharding<_>, #dist.sharding<_>], dist.results = [#dist.sharding<_>]} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+    return %2, %5 : tensor<8xf32>, tensor<8xf32>
+  }
 }

@@ -182,4 +182,16 @@ module attributes {dist.mesh = #dist.mesh<dp=2,tp=2>} {
     %9 = train.amax %8 dims [0] : (tensor<2x16xf32>) -> tensor<16xf32>
     return %7, %9 : tensor<f32>, tensor<16xf32>
   }
+
+  // Tests that sums that stay whole are sent with others, as sums that need not:
+  // joined, none of them is scattered.
+  // CHECK-LABEL: func.func @whole
+  // CHECK: dist.all_reduce %{{.*}} {axes = ["dp"], traffic = "gradients", train.staging}
+  // CHECK-NOT: dist.all_reduce
+  // CHECK: return
+  func.func @whole(%a: tensor<2xf32>, %b: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+    %0 = dist.all_reduce %a {axes = ["dp"], stays_whole, traffic = "gradients"} : (tensor<2xf32>) -> tensor<2xf32>
+    %1 = dist.all_reduce %b {axes = ["dp"], traffic = "gradients"} : (tensor<2xf32>) -> tensor<2xf32>
+    return %0, %1 : tensor<2xf32>, tensor<2xf32>
+  }
 }

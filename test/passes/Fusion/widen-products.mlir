@@ -36,3 +36,26 @@ func.func @attention(%q: tensor<1x8x2x4xbf16>) -> (tensor<1x8x2x4xbf16>, tensor<
   %0:2 = train.attention %q, %q, %q {causal, scale = 0.5 : f64} : (tensor<1x8x2x4xbf16>, tensor<1x8x2x4xbf16>, tensor<1x8x2x4xbf16>) -> (tensor<1x8x2x4xbf16>, tensor<1x2x8xf32>)
   return %0#0, %0#1 : tensor<1x8x2x4xbf16>, tensor<1x2x8xf32>
 }
+
+// Tests that the gradient of a late unit is what is kept: the 16 bits, and not
+// what the library computes.
+// WITHOUT-LABEL: func.func @kept
+// WITHOUT: %[[WIDE:.*]] = train.matmul
+// WITHOUT-NOT: train.
+// WITHOUT-SAME: -> tensor<8x4xf32>
+// WITHOUT: %[[KEPT:.*]] = train.convert %[[WIDE]] {rounds_result, train.gradients = array<i64: 0>, train.kept_gradients = array<i64: 0>}
+// WITHOUT: train.concat %[[KEPT]], %[[KEPT]] {{.*}}train.late, train.staging
+func.func @kept(%a: tensor<8x4xbf16>, %b: tensor<4x4xbf16>) -> tensor<16x4xbf16> {
+  %0 = train.matmul %a, %b {train.gradients = array<i64: 0>, train.kept_gradients = array<i64: 0>} : (tensor<8x4xbf16>, tensor<4x4xbf16>) -> tensor<8x4xbf16>
+  %1 = train.concat %0, %0 {dim = 0 : i64, train.late, train.staging} : (tensor<8x4xbf16>, tensor<8x4xbf16>) -> tensor<16x4xbf16>
+  return %1 : tensor<16x4xbf16>
+}
+
+// Tests that only the 16 bits are sent, and that both ops are late.
+// WITHOUT-LABEL: func.func @staged
+// WITHOUT: train.matmul %{{.*}}, %{{.*}} {train.late} : {{.*}} -> tensor<8x4xf32>
+// WITHOUT: train.convert {{.*}} {rounds_result, train.late, train.staging}
+func.func @staged(%a: tensor<8x4xbf16>, %b: tensor<4x4xbf16>) -> tensor<8x4xbf16> {
+  %0 = train.matmul %a, %b {train.late, train.staging} : (tensor<8x4xbf16>, tensor<4x4xbf16>) -> tensor<8x4xbf16>
+  return %0 : tensor<8x4xbf16>
+}

@@ -21,7 +21,7 @@ func.func @chosen(%x: tensor<4x6xf32>, %l: tensor<4x3xf32>, %w: tensor<3x6x5xf32
   %n = train.broadcast %ids {dims = array<i64: 1>} : (tensor<3xi64>) -> tensor<4x3xi64>
   %at = train.select %is, %n, %three : (tensor<4x3xi1>, tensor<4x3xi64>, tensor<4x3xi64>) -> tensor<4x3xi64>
   %c = train.reduce "min" %at {dims = array<i64: 1>} : (tensor<4x3xi64>) -> tensor<4xi64>
-  // Which it is, and how many chose it before.
+  // The chosen expert, and how many tokens chose it before.
   %cs = train.broadcast %c {dims = array<i64: 0>} : (tensor<4xi64>) -> tensor<4x3xi64>
   %eq = train.compare "eq" %cs, %n : (tensor<4x3xi64>, tensor<4x3xi64>) -> tensor<4x3xi1>
   %m = train.convert %eq : (tensor<4x3xi1>) -> tensor<4x3xf32>
@@ -75,7 +75,7 @@ func.func @positive(%x: tensor<4x6xf32>, %l: tensor<4x3xf32>, %w: tensor<3x6x5xf
   %n = train.broadcast %ids {dims = array<i64: 1>} : (tensor<3xi64>) -> tensor<4x3xi64>
   %at = train.select %is, %n, %three : (tensor<4x3xi1>, tensor<4x3xi64>, tensor<4x3xi64>) -> tensor<4x3xi64>
   %c = train.reduce "min" %at {dims = array<i64: 1>} : (tensor<4x3xi64>) -> tensor<4xi64>
-  // Which it is, and how many chose it before.
+  // The chosen expert, and how many tokens chose it before.
   %cs = train.broadcast %c {dims = array<i64: 0>} : (tensor<4xi64>) -> tensor<4x3xi64>
   %eq = train.compare "eq" %cs, %n : (tensor<4x3xi64>, tensor<4x3xi64>) -> tensor<4x3xi1>
   %m = train.convert %eq : (tensor<4x3xi1>) -> tensor<4x3xf32>
@@ -130,7 +130,7 @@ func.func @any_sign(%x: tensor<4x6xf32>, %l: tensor<4x3xf32>, %w: tensor<3x6x5xf
   %n = train.broadcast %ids {dims = array<i64: 1>} : (tensor<3xi64>) -> tensor<4x3xi64>
   %at = train.select %is, %n, %three : (tensor<4x3xi1>, tensor<4x3xi64>, tensor<4x3xi64>) -> tensor<4x3xi64>
   %c = train.reduce "min" %at {dims = array<i64: 1>} : (tensor<4x3xi64>) -> tensor<4xi64>
-  // Which it is, and how many chose it before.
+  // The chosen expert, and how many tokens chose it before.
   %cs = train.broadcast %c {dims = array<i64: 0>} : (tensor<4xi64>) -> tensor<4x3xi64>
   %eq = train.compare "eq" %cs, %n : (tensor<4x3xi64>, tensor<4x3xi64>) -> tensor<4x3xi1>
   %m = train.convert %eq : (tensor<4x3xi1>) -> tensor<4x3xf32>
@@ -185,7 +185,7 @@ func.func @other_limit(%x: tensor<4x6xf32>, %l: tensor<4x3xf32>, %w: tensor<3x6x
   %n = train.broadcast %ids {dims = array<i64: 1>} : (tensor<3xi64>) -> tensor<4x3xi64>
   %at = train.select %is, %n, %three : (tensor<4x3xi1>, tensor<4x3xi64>, tensor<4x3xi64>) -> tensor<4x3xi64>
   %c = train.reduce "min" %at {dims = array<i64: 1>} : (tensor<4x3xi64>) -> tensor<4xi64>
-  // Which it is, and how many chose it before.
+  // The chosen expert, and how many tokens chose it before.
   %cs = train.broadcast %c {dims = array<i64: 0>} : (tensor<4xi64>) -> tensor<4x3xi64>
   %eq = train.compare "eq" %cs, %n : (tensor<4x3xi64>, tensor<4x3xi64>) -> tensor<4x3xi1>
   %m = train.convert %eq : (tensor<4x3xi1>) -> tensor<4x3xf32>
@@ -237,7 +237,7 @@ func.func @other_sum(%x: tensor<4x6xf32>, %l: tensor<4x3xf32>, %w: tensor<3x6x5x
   %n = train.broadcast %ids {dims = array<i64: 1>} : (tensor<3xi64>) -> tensor<4x3xi64>
   %at = train.select %is, %n, %three : (tensor<4x3xi1>, tensor<4x3xi64>, tensor<4x3xi64>) -> tensor<4x3xi64>
   %c = train.reduce "min" %at {dims = array<i64: 1>} : (tensor<4x3xi64>) -> tensor<4xi64>
-  // Which it is, and how many chose it before.
+  // The chosen expert, and how many tokens chose it before.
   %cs = train.broadcast %c {dims = array<i64: 0>} : (tensor<4xi64>) -> tensor<4x3xi64>
   %eq = train.compare "eq" %cs, %n : (tensor<4x3xi64>, tensor<4x3xi64>) -> tensor<4x3xi1>
   %m = train.convert %eq : (tensor<4x3xi1>) -> tensor<4x3xf32>
@@ -289,7 +289,7 @@ func.func @weighed(%x: tensor<4x6xf32>, %l: tensor<4x3xf32>, %w: tensor<3x6x5xf3
   %n = train.broadcast %ids {dims = array<i64: 1>} : (tensor<3xi64>) -> tensor<4x3xi64>
   %at = train.select %is, %n, %three : (tensor<4x3xi1>, tensor<4x3xi64>, tensor<4x3xi64>) -> tensor<4x3xi64>
   %c = train.reduce "min" %at {dims = array<i64: 1>} : (tensor<4x3xi64>) -> tensor<4xi64>
-  // Which it is, and how many chose it before.
+  // The chosen expert, and how many tokens chose it before.
   %cs = train.broadcast %c {dims = array<i64: 0>} : (tensor<4xi64>) -> tensor<4x3xi64>
   %eq = train.compare "eq" %cs, %n : (tensor<4x3xi64>, tensor<4x3xi64>) -> tensor<4x3xi1>
   %m = train.convert %eq : (tensor<4x3xi1>) -> tensor<4x3xf32>

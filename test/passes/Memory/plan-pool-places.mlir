@@ -1,5 +1,5 @@
-// RUN: zc-opt %s --zc-plan-pool-places=encodings=bf16 -split-input-file | FileCheck %s
-// RUN: zc-opt %s --zc-plan-pool-places=encodings=bits,fp8 -split-input-file | FileCheck %s --check-prefix=EIGHT
+// RUN: zc-opt %s --zc-plan-pools=encodings=bf16 -split-input-file | FileCheck %s
+// RUN: zc-opt %s --zc-plan-pools=encodings=bits,fp8 -split-input-file | FileCheck %s --check-prefix=EIGHT
 
 // The backward reads an image for its max pool and for a product. Tests that the
 // pool keeps places where the image can be rounded, which makes the plan lower;

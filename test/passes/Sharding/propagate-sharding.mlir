@@ -120,3 +120,19 @@ func.func @widened(%x: tensor<8x4xf16> {train.input = "x", train.batch_dim = 0 :
   %b = train.convert %t : (tensor<4xf16>) -> tensor<4xf32>
   return %a, %b : tensor<4xf32>, tensor<4xf32>
 }
+
+// Tests that what is said of an op's results is said of the finer ops that take
+// its place: here that gradients are kept until the end of the step.
+// CHECK-LABEL: func.func @kept
+// CHECK-NOT: batch_norm_grad
+// CHECK: %[[BIAS:.*]] = train.reduce "sum" %{{.*}}train.kept_gradients = array<i64: 0>
+// CHECK: %[[SCALE:.*]] = train.mul %{{.*}}train.kept_gradients = array<i64: 0>
+// CHECK: train.concat {{.*}}train.late, train.staging
+func.func @kept(%scale: tensor<4xf32>, %m: tensor<4xf32>, %v: tensor<4xf32>,
+                %x: tensor<8x4xf32> {train.input = "x", train.batch_dim = 0 : i64})
+    -> (tensor<8x4xf32> {train.output = "y", train.batch_dim = 0 : i64}, tensor<8xf32>) {
+  %dx, %ds, %db = train.batch_norm_grad %x, %scale, %m, %v, %x {channel_dim = 1 : i64, epsilon = 1.0e-5 : f64, train.kept_gradients = array<i64: 1, 2>} : (tensor<8x4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<8x4xf32>) -> (tensor<8x4xf32>, tensor<4xf32>, tensor<4xf32>)
+  %flat = train.concat %ds, %db {dim = 0 : i64, train.late, train.staging, dist.traffic = "gradients"} : (tensor<4xf32>, tensor<4xf32>) -> tensor<8xf32>
+  %sum = dist.reshard %flat {dist.sharding = #dist.sharding<_>, dist.traffic = "gradients"} : tensor<8xf32>
+  return %dx, %sum : tensor<8x4xf32>, tensor<8xf32>
+}

@@ -331,7 +331,7 @@ TEST(Matmul, TilesOnlyWherePaid) {
   EXPECT_FALSE(tiled(rowMajor({1024, 768}), transposed({768, 3072})));
   EXPECT_FALSE(tiled(rowMajor({1024, 768}), rowMajor({768, 2304})));
   EXPECT_FALSE(tiled(rowMajor({256, 3072}), rowMajor({3072, 768})));
-  // Those of a vocabulary.
+  // Products of a vocabulary.
   EXPECT_TRUE(tiled(transposed({50304, 256}), rowMajor({256, 768})));
   EXPECT_FALSE(tiled(rowMajor({256, 768}), transposed({768, 50304})));
   EXPECT_FALSE(tiled(rowMajor({4, 768}), rowMajor({768, 50304})));

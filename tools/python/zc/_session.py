@@ -124,7 +124,7 @@ class Session:
 
     @property
     def rank(self) -> int:
-        """Which rank the session is, from 0."""
+        """The number of the session's rank, from 0."""
         return int(LIB.zc_rank(self._handle))
 
     @property
@@ -151,7 +151,7 @@ class Session:
 
     @property
     def steps_done(self) -> int:
-        """Those before a checkpoint that was resumed included."""
+        """The steps so far, with those before a checkpoint that was resumed."""
         return int(LIB.zc_steps_done(self._handle))
 
     @property
@@ -249,8 +249,9 @@ class Session:
         return int(LIB.zc_sample_count(self._handle))
 
     def select(self, samples: Sequence[int]) -> None:
-        """Which samples the next steps take, counted from 0, `batch` for each:
-        of files, or of inputs that hold more. Without, they follow in order."""
+        """Selects the samples that the next steps take, counted from 0, `batch`
+        for each: of files, or of inputs that hold more. Without, they follow in
+        order."""
         chosen = np.asarray(samples)
         if chosen.size and chosen.dtype.kind not in "iu":
             raise InvalidArgumentError(
@@ -368,7 +369,7 @@ class Session:
             self._held[name] = held
 
     def _forget_labels(self) -> None:
-        """Those of other samples."""
+        """Clears the labels of other samples."""
         for each in self.inputs:
             if each.kind == "label":
                 self._check(LIB.zc_clear_input(self._handle, each.name.encode()))

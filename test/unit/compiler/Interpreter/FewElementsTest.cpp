@@ -1,4 +1,4 @@
-// Which dims few elements leave as they are.
+// Tests which dims few elements leave as they are.
 #include "compiler/Interpreter/FewElements.h"
 #include "dialects/Interfaces/OpInterfaces.h"
 #include "dialects/Train/TrainDialect.h"

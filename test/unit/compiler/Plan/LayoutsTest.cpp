@@ -1,5 +1,5 @@
-// Which layouts `zc plan --search` looks at, and in which order their estimates
-// put them.
+// Tests which layouts `zc plan --search` looks at, and in which order their
+// estimates put them.
 #include "compiler/Plan/Layouts.h"
 
 #include <gtest/gtest.h>

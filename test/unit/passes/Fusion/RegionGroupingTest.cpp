@@ -1,4 +1,4 @@
-// Which ops share a kernel, by programs of a few ops.
+// Tests which ops share a kernel, by programs of a few ops.
 #include "passes/Fusion/RegionGrouping.h"
 #include "test/unit/passes/Parsed.h"
 

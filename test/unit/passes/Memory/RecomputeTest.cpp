@@ -260,7 +260,7 @@ TEST_F(RecomputeTest, ChoosesWhatToOffloadAsWell) {
   EXPECT_GT(numOffloading, 0u);
 }
 
-/// Whose copies take as long as some kernels.
+/// Copies of this GPU take as long as some kernels.
 constexpr llvm::StringLiteral kGpu =
     "#sched.target<device = \"cuda\", machine = #sched.machine<name = \"g\", "
     "rates = [#sched.rate<work = \"kernel\", type = \"f32\", flops = 1.0e12>], "
@@ -318,8 +318,9 @@ TEST_F(RecomputeTest, PlansOfPoolsHaveOneEncoding) {
   PassOptions options;
   options.encodings.emplace();
   options.encodings->partition = options.recompute.partition = "tp";
-  auto print = [&](std::optional<std::string> encodings, bool always) {
-    PoolPlan plan = planPools(options, std::move(encodings), always);
+  options.encodings->encodings = "bits,fp16";
+  PoolPlans plans = planPools(options);
+  auto print = [&](PoolPlan &plan) {
     std::pair<std::string, std::string> text;
     llvm::raw_string_ostream pools(text.first), rest(text.second);
     plan.pools.printAsTextualPipeline(pools);
@@ -329,11 +330,16 @@ TEST_F(RecomputeTest, PlansOfPoolsHaveOneEncoding) {
   auto count = [](llvm::StringRef text, llvm::StringRef word) {
     return text.count(word);
   };
-  auto [pools, rest] = print(std::nullopt, false);
+  auto [pools, rest] = print(plans.plain);
   EXPECT_EQ(count(pools, "always=false"), 1u) << pools;
   EXPECT_EQ(count(rest, "partition=tp"), 0u) << rest;
   EXPECT_EQ(count(rest, "encodings=none"), 2u) << rest;
-  std::tie(pools, rest) = print("bits,fp16", true);
+  std::tie(pools, rest) = print(plans.exact);
+  EXPECT_EQ(count(pools, "always=false"), 1u) << pools;
+  EXPECT_EQ(count(rest, "partition=tp"), 2u) << rest;
+  EXPECT_EQ(count(rest, "encodings=bits"), 2u) << rest;
+  EXPECT_EQ(count(rest, "fp16"), 0u) << rest;
+  std::tie(pools, rest) = print(plans.rounded);
   EXPECT_EQ(count(pools, "always=true"), 1u) << pools;
   EXPECT_EQ(count(rest, "partition=tp"), 2u) << rest;
   EXPECT_EQ(count(rest, "encodings=bits,fp16"), 2u) << rest;

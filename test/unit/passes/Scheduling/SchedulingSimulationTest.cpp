@@ -285,7 +285,7 @@ TEST(SchedulingSimulationTest, RandomProgramsKeepTheirMeaning) {
   PassManager manager(&context);
   addInstructions(manager, PassOptions());
   manager.addPass(createVerifyOffsetsPass());
-  // Whose copies take as long as two or three kernels; none are joined.
+  // Copies of this GPU take as long as two or three kernels; none are joined.
   Attribute gpu = parseAttribute(
       "#sched.target<device = \"cuda\", machine = #sched.machine<name = \"g\", "
       "rates = [#sched.rate<work = \"kernel\", type = \"f32\", flops = "

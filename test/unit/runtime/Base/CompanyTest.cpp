@@ -86,8 +86,8 @@ TEST_F(CompanyTest, ManyShortOnesAreNoticed) {
   EXPECT_TRUE(found);
 }
 
-/// Who sleeps does not run, which is nobody's doing. How long a preemption took
-/// meanwhile is not known.
+/// A thread that sleeps does not run, which is nobody's doing. How long a
+/// preemption took meanwhile is not known.
 TEST_F(CompanyTest, SleepIsNotTakenForCompany) {
   for (int i = 0; i < 100; ++i) {
     ++said.sleeps;

@@ -14,18 +14,13 @@ public:
   CpuQuota quota() const { return readCpuQuota(path()); }
 };
 
-constexpr const char *kSecondMount =
-    "25 20 0:22 / /proc rw - proc proc rw\n"
-    "31 23 0:28 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw\n";
-
 TEST(Cores, NoLimitWhereNothingIsMounted) {
   EXPECT_EQ(FakeRoot().quota().cores, 0);
 }
 
 TEST(Cores, TheSecondVersionsLeastLimitOfAllGroupsAbove) {
   FakeRoot root;
-  root.write("proc/self/mountinfo", kSecondMount);
-  root.write("proc/self/cgroup", "0::/pods/pod7/main\n");
+  root.joinGroup("/pods/pod7/main");
   root.write("sys/fs/cgroup/pods/cpu.max", "400000 100000\n");
   root.write("sys/fs/cgroup/pods/pod7/cpu.max", "75000 50000\n");
   root.write("sys/fs/cgroup/pods/pod7/main/cpu.max", "max 100000\n");
@@ -39,12 +34,11 @@ TEST(Cores, TheSecondVersionsLeastLimitOfAllGroupsAbove) {
 
 TEST(Cores, TheFirstVersion) {
   FakeRoot root;
-  root.write("proc/self/mountinfo",
-             "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup "
-             "rw,cpu,cpuacct\n"
-             "33 31 0:30 / /sys/fs/cgroup/cpuset rw - cgroup cgroup "
-             "rw,cpuset\n");
-  root.write("proc/self/cgroup", "4:cpuset:/other\n3:cpu,cpuacct:/jobs/a\n");
+  root.joinGroups("32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup "
+                  "rw,cpu,cpuacct\n"
+                  "33 31 0:30 / /sys/fs/cgroup/cpuset rw - cgroup cgroup "
+                  "rw,cpuset\n",
+                  "4:cpuset:/other\n3:cpu,cpuacct:/jobs/a\n");
   const std::string group = "sys/fs/cgroup/cpu,cpuacct/jobs/a";
   root.write(group + "/cpu.cfs_quota_us", "-1\n");
   root.write(group + "/cpu.cfs_period_us", "100000\n");
@@ -57,10 +51,9 @@ TEST(Cores, TheFirstVersion) {
 /// and mounts it alone.
 TEST(Cores, AMountOfAPartOfTheHierarchy) {
   FakeRoot root;
-  root.write("proc/self/mountinfo",
-             "32 31 0:29 /docker/7f /sys/fs/my\\040groups/cpu ro - cgroup "
-             "cgroup rw,cpu\n");
-  root.write("proc/self/cgroup", "3:cpu:/docker/7f/inner\n");
+  root.joinGroups("32 31 0:29 /docker/7f /sys/fs/my\\040groups/cpu ro - cgroup "
+                  "cgroup rw,cpu\n",
+                  "3:cpu:/docker/7f/inner\n");
   const std::string mount = "sys/fs/my groups/cpu";
   root.write(mount + "/cpu.cfs_quota_us", "200000\n");
   root.write(mount + "/cpu.cfs_period_us", "100000\n");
@@ -72,18 +65,17 @@ TEST(Cores, AMountOfAPartOfTheHierarchy) {
 
 TEST(Cores, AGroupOutsideOfTheNamespace) {
   FakeRoot root;
-  root.write("proc/self/mountinfo", kSecondMount);
-  root.write("proc/self/cgroup", "0::/../../elsewhere\n");
+  root.joinGroup("/../../elsewhere");
   root.write("sys/fs/cgroup/cpu.max", "300000 100000\n");
   EXPECT_DOUBLE_EQ(root.quota().cores, 3);
 }
 
 TEST(Cores, BothVersionsAtOnce) {
   FakeRoot root;
-  root.write("proc/self/mountinfo",
-             "32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n"
-             "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n");
-  root.write("proc/self/cgroup", "1:cpu:/a\n0::/\n");
+  root.joinGroups(
+      "32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n"
+      "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n",
+      "1:cpu:/a\n0::/\n");
   root.write("sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "150000\n");
   root.write("sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000\n");
   EXPECT_DOUBLE_EQ(root.quota().cores, 1.5);
@@ -91,9 +83,8 @@ TEST(Cores, BothVersionsAtOnce) {
 
 TEST(Cores, WhatIsNoNumberLimitsNothing) {
   FakeRoot root;
-  root.write("proc/self/mountinfo",
-             std::string(kSecondMount) + "broken\n - \n");
-  root.write("proc/self/cgroup", "nonsense\n0::/a\n");
+  root.joinGroups(std::string(FakeRoot::kSecondMount) + "broken\n - \n",
+                  "nonsense\n0::/a\n");
   for (const char *text : {"", "max", "0 100000", "-5 100000", "5 0", "x y"}) {
     root.write("sys/fs/cgroup/a/cpu.max", text);
     EXPECT_EQ(root.quota().cores, 0) << text;

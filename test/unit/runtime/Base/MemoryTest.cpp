@@ -35,10 +35,9 @@ TEST(Memory, TheLeastOfMachineAndGroups) {
 
 TEST(Memory, TheFirstVersionsGroupOfAJob) {
   FakeRoot root;
-  root.write("proc/self/mountinfo",
-             "31 23 0:28 / /sys/fs/cgroup/memory rw - cgroup cgroup "
-             "rw,memory\n");
-  root.write("proc/self/cgroup", "4:memory:/slurm/job7\n0::/\n");
+  root.joinGroups("31 23 0:28 / /sys/fs/cgroup/memory rw - cgroup cgroup "
+                  "rw,memory\n",
+                  "4:memory:/slurm/job7\n0::/\n");
   const std::string all = "sys/fs/cgroup/memory", job = all + "/slurm/job7";
   root.write(all + "/memory.limit_in_bytes", "9223372036854771712\n");
   root.write(all + "/memory.usage_in_bytes", "800000\n");
@@ -55,18 +54,14 @@ TEST(Memory, TheFirstVersionsGroupOfAJob) {
 
 TEST(Memory, TheGroupAtTheRootIsItsFolder) {
   FakeRoot root;
-  root.write("proc/self/mountinfo",
-             "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
-  root.write("proc/self/cgroup", "0::/\n");
+  root.joinGroup("/");
   root.write("sys/fs/cgroup/memory.max", "70000\n");
   EXPECT_EQ(root.limit().group, "/sys/fs/cgroup");
 }
 
 TEST(Memory, SwapComesOnTop) {
   FakeRoot root;
-  root.write("proc/self/mountinfo",
-             "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
-  root.write("proc/self/cgroup", "0::/pod\n");
+  root.joinGroup("/pod");
   root.write("sys/fs/cgroup/pod/memory.max", "70000\n");
   root.write("sys/fs/cgroup/pod/memory.current", "10000\n");
   EXPECT_EQ(root.limit().bytes, 70000u);

@@ -1,4 +1,5 @@
-// Who tells of a failure that ranks agree on, when notes of others have come.
+// Tests who tells of a failure that ranks agree on, when notes of others have
+// come.
 #include "runtime/Comm/World.h"
 
 #include <cstring>

@@ -107,7 +107,7 @@ TEST(Cluster, FormsAreSizes) {
       "of its kind have, found 2");
 }
 
-/// Which of two attentions of as much work the asked one is alike.
+/// Tests which of two attentions of as much work the asked one is alike.
 TEST(Cluster, FormsAreRead) {
   std::string text = kMeasured;
   const std::string kernel = R"({"kind": "kernel")";
@@ -225,6 +225,20 @@ TEST(Cluster, WhatIsWrongWithMeasurementsIsNamed) {
   EXPECT_EQ(complainOfMeasured(R"("operators")", R"("op": 1, "operators")")
                 .substr(0, 39),
             "c.json: device.measured.op: unknown key");
+}
+
+TEST(Cluster, DevicesAndRoomForRanks) {
+  Result<Cluster> cluster = Cluster::parse(kSmall, "c.json");
+  ASSERT_TRUE(cluster.ok()) << cluster.status().message();
+  EXPECT_EQ(cluster->nodesOf(1), 1);
+  EXPECT_EQ(cluster->nodesOf(4), 1);
+  EXPECT_EQ(cluster->nodesOf(5), 2);
+  EXPECT_TRUE(cluster->checkRoom(16).ok());
+  EXPECT_EQ(cluster->checkRoom(17).message(),
+            "cluster 'two' has room for 16 ranks, fewer than 17");
+  EXPECT_TRUE(cluster->checkDevices("cpu").ok());
+  EXPECT_EQ(cluster->checkDevices("cuda").message(),
+            "cluster 'two' has devices of kind 'cpu', not 'cuda'");
 }
 
 TEST(Cluster, WhatIsWrongIsNamed) {
