@@ -26,6 +26,9 @@ public:
   /// diagnostic, where a check does.
   mlir::LogicalResult run();
 
+  /// How often all ops were asked, forwards, how they work with what they get.
+  int getRounds() const { return rounds; }
+
 private:
   void reduceGradient(mlir::Value value);
   bool isOpenSum(mlir::BlockArgument argument);
@@ -94,6 +97,7 @@ private:
   llvm::DenseSet<mlir::Value> gradientTerms;
   const bool checksTerms; // against terms that are found anew
   bool isStale = false;   // they were others
+  int rounds = 0;
 };
 
 } // namespace zc
