@@ -5,6 +5,7 @@
 #include "dialects/Train/Ops/OpSupport.h"
 #include "passes/Sharding/Layout.h"
 #include "passes/Sharding/OpLayouts.h"
+#include "passes/Sharding/Replacements.h"
 
 #include "mlir/IR/SymbolTable.h"
 
@@ -34,7 +35,6 @@ private:
   bool isOpenSum(mlir::BlockArgument argument);
   void reduceSumsOnce();
   void reduceGradientsOnce();
-  dist::ReshardOp reduceOnce(mlir::Value value, Traffic traffic);
   void readTokenAxes();
   void readState(mlir::BlockArgument argument, mlir::Attribute symbol);
   void readArguments();
@@ -48,20 +48,18 @@ private:
   void checkTerms(mlir::Value value);
   bool isReducedByReaders(mlir::Value value);
   std::optional<Traffic> reducedHere(mlir::Operation *op, mlir::Value result);
-  mlir::Operation *replaceByFinerOps(mlir::Operation *op);
+  std::optional<FinerForm> findFinerForm(mlir::Operation *op);
   Axes findOpenAxes(mlir::Operation *op);
-  mlir::Operation *firstBehind(mlir::Operation *before);
-  mlir::Operation *makeTerms(mlir::Operation *op);
+  WholeOperands findWholeOperands(mlir::Operation *op);
   bool dividesWholeBatch(llvm::ArrayRef<Layout> operands,
                          llvm::ArrayRef<llvm::SmallVector<int>> operandDims);
   llvm::SmallVector<int64_t> countFactorParts(const ShardingRule &rule,
                                               llvm::ArrayRef<Layout> operands,
                                               llvm::ArrayRef<Layout> results);
-  mlir::Operation *decompose(mlir::Operation *op,
-                             llvm::ArrayRef<Layout> operands,
-                             llvm::ArrayRef<Layout> results);
+  FinerForm finerFormFor(mlir::Operation *op, llvm::ArrayRef<Layout> operands,
+                         llvm::ArrayRef<Layout> results);
   void bothWays();
-  bool backward(mlir::Operation *op);
+  std::optional<FinerForm> backward(mlir::Operation *op);
   bool settleReshards();
   std::optional<Layout> findDemand(mlir::Value value, bool mayDiffer);
   Layout returnedLayout(unsigned index);
