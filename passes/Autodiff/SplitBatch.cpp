@@ -1,10 +1,14 @@
 //===- SplitBatch.cpp - a program for a part of the batch -----------------===//
 //
-// Dims that count samples are found from the inputs', forwards and backwards,
-// by the ops' sharding rules: accumulation is sharding over time. A sum over
-// such a dim gives a term of the whole sum, and terms may only pass what is
-// linear in them, or be divided by one another: a mean over the samples that
-// count, which is then taken as micro-batches usually are, as equals.
+// Accumulation is sharding over time: dims that count samples are those of the
+// program's factors that the inputs' belong to. A reshape may bring samples
+// together in another dim, of another factor; it is no tie of dims, but tells
+// how the samples lie there. First all factors that count samples are found,
+// then each op is checked, in the program's order.
+//
+// A sum over such a dim gives a term of the whole sum, and terms may only pass
+// what is linear in them, or be divided by one another: a mean over the samples
+// that count, which is then taken as micro-batches usually are, as equals.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Autodiff/SplitBatch.h"
@@ -13,6 +17,7 @@
 #include "dialects/Train/ProgramBuilder.h"
 #include "passes/Analysis/LoopNests.h"
 #include "passes/Analysis/Tensors.h"
+#include "passes/Analysis/ValueFactors.h"
 #include "passes/Autodiff/SampleDims.h"
 
 using namespace mlir;
@@ -28,8 +33,11 @@ public:
 
   FailureOr<SmallVector<PartKind>> run() {
     separate();
-    if (failed(findInputs()) || failed(spread()) || failed(checkStates()) ||
-        failed(findKinds()))
+    tieDims();
+    if (failed(findInputs()))
+      return failure();
+    spread();
+    if (failed(findPlaces()) || failed(checkStates()) || failed(findKinds()))
       return failure();
     for (auto &[value, place] : places)
       setLocalType(value, place.dim);
@@ -44,10 +52,14 @@ public:
 
 private:
   void separate();
+  void tieDims();
   LogicalResult findInputs();
-  LogicalResult spread();
-  LogicalResult visit(Operation *op);
-  LogicalResult visitReshape(ReshapeOp op);
+  std::optional<SampleDim> findPlace(Value value) const;
+  bool spreadTo(Value to, Value from);
+  void spread();
+  LogicalResult findPlaces();
+  LogicalResult markDims(Operation *op);
+  LogicalResult markReshape(ReshapeOp op);
   LogicalResult mark(Operation *op, Value value, SampleDim place);
   LogicalResult checkStates();
   LogicalResult findKinds();
@@ -64,9 +76,14 @@ private:
   func::FuncOp program;
   Block &block;
   int64_t parts, samples = 0;
+  ValueFactors factors;
+  /// How samples lie along the factors that count them.
+  struct Samples {
+    int64_t inner = 0, groups = 0;
+  };
+  DenseMap<int, Samples> counting;
   llvm::MapVector<Value, SampleDim> places;
   DenseMap<Value, PartKind> kinds; // those that are not Own
-  bool changed = false;
 };
 
 /// Clones constants and broadcasts per user: one may use them per sample,
@@ -82,6 +99,17 @@ void BatchSplitter::separate() {
   }
 }
 
+void BatchSplitter::tieDims() {
+  for (BlockArgument argument : block.getArguments())
+    factors.name(argument);
+  for (Operation &op : block.without_terminator()) {
+    for (Value result : op.getResults())
+      factors.name(result);
+    if (!isa<ReshapeOp>(op))
+      factors.add(&op, cast<ShardableOpInterface>(op).getShardingRule());
+  }
+}
+
 LogicalResult BatchSplitter::findInputs() {
   for (BlockArgument argument : block.getArguments()) {
     auto dim = program.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(),
@@ -90,6 +118,7 @@ LogicalResult BatchSplitter::findInputs() {
       continue;
     samples = shapeOf(argument)[dim.getInt()];
     places[argument] = {dim.getInt(), 1, samples};
+    counting[factors.factorOf(argument, dim.getInt())] = {1, samples};
   }
   if (samples == 0)
     return program.emitError("no input counts samples, so that a step cannot "
@@ -104,6 +133,39 @@ LogicalResult BatchSplitter::findInputs() {
          << below + parts;
 }
 
+/// The first dim of a value that counts samples.
+std::optional<SampleDim> BatchSplitter::findPlace(Value value) const {
+  for (int64_t dim = 0, rank = shapeOf(value).size(); dim < rank; ++dim)
+    if (auto found = counting.find(factors.factorOf(value, dim));
+        found != counting.end())
+      return SampleDim{dim, found->second.inner, found->second.groups};
+  return std::nullopt;
+}
+
+/// Takes from one side of a reshape which dim of the other counts samples;
+/// whether that was not known.
+bool BatchSplitter::spreadTo(Value to, Value from) {
+  std::optional<SampleDim> place = findPlace(from);
+  if (place)
+    place = reshapeSampleDim(*place, shapeOf(from), shapeOf(to));
+  if (!place)
+    return false;
+  const Samples there = {place->inner, place->groups};
+  return counting.try_emplace(factors.factorOf(to, place->dim), there).second;
+}
+
+/// It ends: each round but the last finds another of the program's factors.
+void BatchSplitter::spread() {
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    for (auto op : block.getOps<ReshapeOp>()) {
+      changed |= spreadTo(op.getResult(), op.getInput());
+      changed |= spreadTo(op.getInput(), op.getResult());
+    }
+  }
+}
+
 LogicalResult BatchSplitter::mark(Operation *op, Value value, SampleDim place) {
   if (place.groups % parts != 0)
     return refuse(op) << "it brings " << samples / place.groups
@@ -111,22 +173,20 @@ LogicalResult BatchSplitter::mark(Operation *op, Value value, SampleDim place) {
                       << "', and " << place.groups
                       << " such groups do not divide into " << parts
                       << " micro-batches";
-  auto [found, isNew] = places.insert({value, place});
-  changed |= isNew;
   // Parts of the samples are the same in groups of any size.
-  const SampleDim &known = found->second;
+  const SampleDim &known = places.insert({value, place}).first->second;
   if (known.dim == place.dim && known.size() == place.size())
     return success();
   return refuse(op) << "it brings samples together in a '" << value.getType()
                     << "'";
 }
 
-LogicalResult BatchSplitter::visitReshape(ReshapeOp op) {
+LogicalResult BatchSplitter::markReshape(ReshapeOp op) {
   auto carry = [&](Value from, Value to) -> LogicalResult {
-    auto found = places.find(from);
-    if (found == places.end())
+    std::optional<SampleDim> place = findPlace(from);
+    if (!place)
       return success();
-    auto place = reshapeSampleDim(found->second, shapeOf(from), shapeOf(to));
+    place = reshapeSampleDim(*place, shapeOf(from), shapeOf(to));
     if (place)
       return mark(op, to, *place);
     return refuse(op) << "'" << to.getType()
@@ -137,50 +197,30 @@ LogicalResult BatchSplitter::visitReshape(ReshapeOp op) {
   return carry(op.getResult(), op.getInput());
 }
 
-/// Dims of one factor of the op's rule count samples alike.
-LogicalResult BatchSplitter::visit(Operation *op) {
+/// Marks the dims of an op's operands and results that count samples.
+LogicalResult BatchSplitter::markDims(Operation *op) {
   if (auto reshape = dyn_cast<ReshapeOp>(op))
-    return visitReshape(reshape);
+    return markReshape(reshape);
   ShardingRule rule = cast<ShardableOpInterface>(op).getShardingRule();
-  DenseMap<int, SampleDim> counting; // factors
-  auto forEachDim = [&](auto body) -> LogicalResult {
-    for (auto [index, operand] : llvm::enumerate(op->getOperands()))
-      for (auto [dim, factor] : llvm::enumerate(rule.operandDims[index]))
-        if (failed(body(operand, static_cast<int64_t>(dim), factor)))
-          return failure();
-    for (auto [index, result] : llvm::enumerate(op->getResults()))
-      for (auto [dim, factor] : llvm::enumerate(rule.resultDims[index]))
-        if (failed(body(result, static_cast<int64_t>(dim), factor)))
-          return failure();
-    return success();
-  };
-  auto collect = [&](Value value, int64_t dim, int factor) -> LogicalResult {
-    auto found = places.find(value);
-    if (found == places.end() || found->second.dim != dim)
-      return success();
-    if (factor == ShardingRule::kWhole && !isSplatConstant(op))
+  for (const RuleDim &each : listDims(rule)) {
+    Value value = each.isResult ? Value(op->getResult(each.tensor))
+                                : op->getOperand(each.tensor);
+    auto found = counting.find(factors.factorOf(value, each.dim));
+    if (found == counting.end())
+      continue;
+    if (each.isWhole() && !isSplatConstant(op))
       return refuse(op) << "it needs all of them at once";
-    counting[factor] = found->second;
-    return success();
-  };
-  if (failed(forEachDim(collect)))
-    return failure();
-  return forEachDim([&](Value value, int64_t dim, int factor) {
-    auto found = counting.find(factor);
-    if (factor == ShardingRule::kWhole || found == counting.end())
-      return success();
-    auto [ignored, inner, groups] = found->second;
-    return mark(op, value, {dim, inner, groups});
-  });
+    const Samples &here = found->second;
+    if (failed(mark(op, value, {each.dim, here.inner, here.groups})))
+      return failure();
+  }
+  return success();
 }
 
-LogicalResult BatchSplitter::spread() {
-  do {
-    changed = false;
-    for (Operation &op : block.without_terminator())
-      if (failed(visit(&op)))
-        return failure();
-  } while (changed);
+LogicalResult BatchSplitter::findPlaces() {
+  for (Operation &op : block.without_terminator())
+    if (failed(markDims(&op)))
+      return failure();
   return success();
 }
 

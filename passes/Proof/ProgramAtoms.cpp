@@ -1,6 +1,7 @@
 //===- ProgramAtoms.cpp - the atoms of a program's dims -------------------===//
 #include "passes/Proof/ProgramAtoms.h"
 
+#include "dialects/Interfaces/FactorProjection.h"
 #include "dialects/Interfaces/OpInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -113,6 +114,11 @@ void ProgramAtoms::visitWhole(Operation *op, Value value, int64_t dim) {
     atoms.keep(atomOf(value, dim));
 }
 
+/// A factor of the program (FactorProjection) says which dims are divided
+/// together, for which the slowest part of a dim is enough. Here dims change
+/// their sizes together: behind a loop there is another atom, and reshapes and
+/// slices tie dims that no division passes. So rules are read alike, but tie
+/// products of atoms.
 void ProgramAtoms::visitRule(Operation *op) {
   auto shardable = dyn_cast<ShardableOpInterface>(op);
   ShardingRule rule =
@@ -120,24 +126,20 @@ void ProgramAtoms::visitRule(Operation *op) {
   SmallVector<int> factors;
   for (const Factor &factor : rule.factors)
     factors.push_back(atoms.make(factor.size));
-  auto visitDims = [&](Value value, ArrayRef<int> ofDims) {
-    for (auto [dim, factor] : llvm::enumerate(ofDims)) {
-      if (factor == ShardingRule::kWhole) {
-        visitWhole(op, value, dim);
-        continue;
-      }
-      const int atom = atomOf(value, dim);
-      const int64_t inner = atoms.oldSizeOf(atom) /
-                            std::max<int64_t>(rule.factors[factor].size, 1);
-      const int rest = atoms.make(inner); // behind the factor
-      atoms.keep(rest);
-      atoms.unify({atom}, {factors[factor], rest});
+  for (const RuleDim &each : listDims(rule)) {
+    Value value = each.isResult ? Value(op->getResult(each.tensor))
+                                : op->getOperand(each.tensor);
+    if (each.isWhole()) {
+      visitWhole(op, value, each.dim);
+      continue;
     }
-  };
-  for (auto [operand, ofDims] : llvm::zip(op->getOperands(), rule.operandDims))
-    visitDims(operand, ofDims);
-  for (auto [result, ofDims] : llvm::zip(op->getResults(), rule.resultDims))
-    visitDims(result, ofDims);
+    const int atom = atomOf(value, each.dim);
+    const int64_t inner = atoms.oldSizeOf(atom) /
+                          std::max<int64_t>(rule.factors[each.loop].size, 1);
+    const int rest = atoms.make(inner); // behind the factor
+    atoms.keep(rest);
+    atoms.unify({atom}, {factors[each.loop], rest});
+  }
 }
 
 /// The result has the input's dims, and a layer norm's scale and bias its last

@@ -2,6 +2,7 @@
 #include "passes/Sharding/DimClasses.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "passes/Analysis/ValueFactors.h"
 
 using namespace mlir;
 
@@ -41,7 +42,7 @@ void makeWhole(ShardingRule &rule, int factor) {
 
 namespace {
 
-/// Numbers for dims and factors, and which of them belong together.
+/// Ties the dims of a program, and lists each factor's in the program's order.
 class ClassFinder {
 public:
   ClassFinder(func::FuncOp program, const WholeFactors &whole)
@@ -49,20 +50,19 @@ public:
 
   SmallVector<DimClass> run() {
     for (BlockArgument argument : block.getArguments())
-      for (int64_t dim = 0; dim < rankOf(argument); ++dim)
-        numberOf({argument, dim});
+      factors.name(argument);
     const DenseSet<Operation *> dead = findDead();
     for (Operation &op : block.without_terminator())
       if (isa<ShardableOpInterface>(op) && !dead.contains(&op))
-        visit(&op);
-    return collect();
+        add(&op);
+    collectDims();
+    collectLoops();
+    collectGathers();
+    return llvm::map_to_vector(
+        classes, [](auto &entry) { return std::move(entry.second); });
   }
 
 private:
-  static int64_t rankOf(Value value) {
-    return cast<RankedTensorType>(value.getType()).getRank();
-  }
-
   /// Ops that nobody reads, or such ops alone.
   DenseSet<Operation *> findDead() {
     DenseSet<Operation *> dead;
@@ -74,35 +74,10 @@ private:
     return dead;
   }
 
-  int makeNumber() {
-    parents.push_back(static_cast<int>(parents.size()));
-    return parents.back();
-  }
-
-  int numberOf(DimOf dim) {
-    auto [found, isNew] = numbers.try_emplace(dim, 0);
-    if (isNew)
-      found->second = makeNumber();
-    return found->second;
-  }
-
-  int findRoot(int number) {
-    while (parents[number] != number)
-      number = parents[number] = parents[parents[number]];
-    return number;
-  }
-
-  // The smaller number leads, so that classes keep the program's order.
-  void join(int a, int b) {
-    a = findRoot(a);
-    b = findRoot(b);
-    parents[std::max(a, b)] = std::min(a, b);
-  }
-
   /// Whether each reader may have its own part of the dim.
-  bool isFree(DimOf dim) {
-    auto cost = dim.value.getDefiningOp<CostOpInterface>();
-    return cost && cost.getFlops() == 0 && isRepeatedAlong(dim);
+  static bool isFree(Value value, int64_t dim) {
+    auto cost = value.getDefiningOp<CostOpInterface>();
+    return cost && cost.getFlops() == 0 && isRepeatedAlong({value, dim});
   }
 
   ShardingRule getRule(Operation *op) const {
@@ -113,51 +88,44 @@ private:
     return rule;
   }
 
-  void visit(Operation *op) {
-    ShardingRule rule = getRule(op);
-    SmallVector<int> nodes;
-    for (size_t factor = 0; factor < rule.factors.size(); ++factor) {
-      nodes.push_back(makeNumber());
-      factors.push_back({nodes.back(), {op, static_cast<int>(factor)}});
-    }
-    for (auto [operand, dims] :
-         llvm::zip(op->getOpOperands(), rule.operandDims))
-      for (auto [dim, factor] : llvm::enumerate(dims)) {
-        DimOf each{operand.get(), static_cast<int64_t>(dim)};
-        if (isFree(each))
-          continue;
-        int number = numberOf(each);
-        if (factor == ShardingRule::kWhole)
-          gathers.push_back({number, &operand});
-        else
-          join(number, nodes[factor]);
-      }
-    for (auto [result, dims] : llvm::zip(op->getResults(), rule.resultDims))
-      for (auto [dim, factor] : llvm::enumerate(dims)) {
-        int number = numberOf({result, static_cast<int64_t>(dim)});
-        if (factor != ShardingRule::kWhole)
-          join(number, nodes[factor]);
-      }
+  void add(Operation *op) {
+    const ShardingRule rule = getRule(op);
+    factors.add(op, rule, isFree);
+    ops.push_back({op, static_cast<int>(rule.factors.size())});
   }
 
-  SmallVector<DimClass> collect() {
-    llvm::MapVector<int, DimClass> classes;
-    for (auto &[dim, number] : numbers)
-      classes[findRoot(number)].dims.push_back(dim);
-    for (auto &[number, use] : factors)
-      classes[findRoot(number)].factors.push_back(use);
-    for (auto &[number, operand] : gathers)
-      classes[findRoot(number)].gathers.push_back(operand);
-    return llvm::map_to_vector(
-        classes, [](auto &entry) { return std::move(entry.second); });
+  void collectDims() {
+    for (const auto &[value, dims] : factors.getValues())
+      for (int64_t dim = 0, rank = dims.size(); dim < rank; ++dim)
+        classes[factors.factorOf(value, dim)].dims.push_back({value, dim});
   }
+
+  void collectLoops() {
+    const FactorProjection &projection = factors.getProjection();
+    for (auto [number, added] : llvm::enumerate(ops))
+      for (int loop = 0; loop < added.loops; ++loop)
+        classes[projection.factorOfLoop(number, loop)].factors.push_back(
+            {added.op, loop});
+  }
+
+  void collectGathers() {
+    const FactorProjection &projection = factors.getProjection();
+    for (const FactorProjection::WholeDim &each : projection.getWholeDims())
+      if (!each.place.isResult)
+        classes[projection.factorOfDim(each.dim)].gathers.push_back(
+            &ops[each.op].op->getOpOperand(each.place.tensor));
+  }
+
+  struct AddedOp {
+    Operation *op;
+    int loops;
+  };
 
   Block &block;
   const WholeFactors &whole;
-  SmallVector<int> parents;
-  llvm::MapVector<DimOf, int> numbers;
-  SmallVector<std::pair<int, FactorUse>> factors;
-  SmallVector<std::pair<int, OpOperand *>> gathers;
+  ValueFactors factors;
+  SmallVector<AddedOp> ops; // as the projection numbers them
+  llvm::MapVector<int, DimClass> classes;
 };
 
 } // namespace

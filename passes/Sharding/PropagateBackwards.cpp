@@ -67,10 +67,11 @@ static bool refines(const Layout &to, const Layout &from) {
   return to.unreduced == from.unreduced && to != from;
 }
 
-/// Divides an op as its users want it; whether finer ops took its place.
-bool Propagation::backward(Operation *op) {
+/// Divides an op as its users want it, or gives the finer form that can be
+/// divided so.
+std::optional<FinerForm> Propagation::backward(Operation *op) {
   if (!isa<ShardableOpInterface>(op))
-    return false;
+    return std::nullopt;
   SmallVector<Layout> hints;
   bool any = false;
   for (Value result : op->getResults()) {
@@ -78,32 +79,42 @@ bool Propagation::backward(Operation *op) {
     Layout &mine = layouts.at(result);
     if (demand && isZero(result) && !demand->unreduced.empty()) {
       plans.at(op).results[0] = mine = *demand;
-      return false;
+      return std::nullopt;
     }
     bool useful = demand && refines(*demand, mine);
     hints.push_back(useful ? *demand : mine);
     any |= useful;
   }
   if (!any)
-    return false;
+    return std::nullopt;
   OpLayouts finer = plan(op, hints);
   if (ArrayRef(finer.results) != ArrayRef(hints))
-    return decompose(op, finer.operands, hints) != nullptr;
+    return finerFormFor(op, finer.operands, hints);
   for (auto [result, layout] : llvm::zip(op->getResults(), finer.results))
     layouts[result] = layout;
   plans[op] = std::move(finer);
-  return false;
+  return std::nullopt;
 }
 
-/// Both ways, again while ops are replaced by finer ones.
+/// Both ways, again after each op that finer ones replace: what they are
+/// divided along is another question for all ops around.
+///
+/// It ends. An op is replaced by ops each of which wants fewer elements whole
+/// than it did, or is the finest form itself (FinerFormsTest).
+/// So all that one op of the given program becomes, step by step, is a tree of
+/// finite depth, and each round but the last adds a node to some op's tree.
 void Propagation::bothWays() {
   bool replaced = true;
   while (replaced) {
     forwards();
+    ++rounds;
     replaced = false;
-    for (Operation &op : llvm::reverse(block.without_terminator()))
-      if ((replaced = backward(&op)))
+    for (Operation &op : llvm::reverse(block.without_terminator())) {
+      std::optional<FinerForm> form = backward(&op);
+      replaced = form && makeFiner(&op, *form);
+      if (replaced)
         break;
+    }
   }
 }
 

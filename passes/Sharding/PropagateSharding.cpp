@@ -5,8 +5,11 @@
 // A dist.reshard is divided as its users decide: propagation is repeated until
 // all are settled.
 //
+// How an op is divided may ask for another op in its place, or for a reduction
+// behind it. That is decided here (find..., backward), and then the program is
+// changed (Replacements.h) before the next op is looked at.
+//
 //===----------------------------------------------------------------------===//
-#include "dialects/Train/OpMarks.h"
 #include "passes/Sharding/CheapValues.h"
 #include "passes/Sharding/ExchangedDims.h"
 #include "passes/Sharding/GradientTerms.h"
@@ -14,6 +17,7 @@
 #include "passes/Sharding/OpLayouts.h"
 #include "passes/Sharding/Passes.h"
 #include "passes/Sharding/Propagation.h"
+#include "passes/Sharding/Replacements.h"
 #include "passes/Sharding/SharedHeads.h"
 
 using namespace mlir;
@@ -37,15 +41,6 @@ LogicalResult Propagation::run() {
     bothWays();
   write();
   return success(!isStale);
-}
-
-dist::ReshardOp Propagation::reduceOnce(Value value, Traffic traffic) {
-  OpBuilder builder(program.getContext());
-  builder.setInsertionPointAfterValue(value);
-  auto reshard = dist::ReshardOp::create(builder, value.getLoc(), value);
-  dist::setTraffic(reshard, traffic);
-  value.replaceAllUsesExcept(reshard, reshard);
-  return reshard;
 }
 
 void Propagation::reduceGradient(Value value) {
@@ -163,12 +158,14 @@ OpLayouts Propagation::plan(Operation *op, ArrayRef<Layout> hints) {
       .plan();
 }
 
-Operation *Propagation::replaceByFinerOps(Operation *op) {
+/// The finer form for operands that are divided along a dim that the op wants
+/// whole.
+std::optional<FinerForm> Propagation::findFinerForm(Operation *op) {
   const SmallVector<Layout> actual = operandLayouts(op);
   auto isNoneFree = [](unsigned) { return false; };
-  return OpPlanner(op, actual, {}, isNoneFree, mesh).needsFinerOps()
-             ? decompose(op, actual, {})
-             : nullptr;
+  if (!OpPlanner(op, actual, {}, isNoneFree, mesh).needsFinerOps())
+    return std::nullopt;
+  return finerFormFor(op, actual, {});
 }
 
 /// The samples' axes along which some operand is still to be reduced.
@@ -191,29 +188,21 @@ static bool isWholeAlong(const Axes &axes, const Layout &layout) {
   });
 }
 
-/// The first of the ops behind `before`; null: the block's first.
-Operation *Propagation::firstBehind(Operation *before) {
-  return before ? before->getNextNode() : &block.front();
-}
-
 /// A unit's gradients are sums over the samples' axes but for some that every
 /// rank computed whole. These become terms too, so that the unit is reduced as
-/// one. Returns the first new op, or null.
-Operation *Propagation::makeTerms(Operation *op) {
+/// one.
+WholeOperands Propagation::findWholeOperands(Operation *op) {
   if (!op->hasAttr(kStagingAttr))
-    return nullptr;
-  const Axes axes = findOpenAxes(op);
-  OpBuilder builder(op);
-  Operation *before = op->getPrevNode();
-  bool any = false;
+    return {};
+  WholeOperands whole = {findOpenAxes(op), {}};
+  if (whole.axes.empty())
+    return whole;
   for (OpOperand &use : op->getOpOperands()) {
-    const Layout layout = layouts.at(use.get());
-    if (axes.empty() || !isWholeAlong(axes, layout) || isFree(use.get()))
-      continue;
-    use.set(makeTerm(builder, use.get(), layout, axes, mesh, op));
-    any = true;
+    const Layout &layout = layouts.at(use.get());
+    if (isWholeAlong(whole.axes, layout) && !isFree(use.get()))
+      whole.operands.push_back({use.getOperandNumber(), layout});
   }
-  return any ? firstBehind(before) : nullptr;
+  return whole;
 }
 
 /// Whether an axis that divides samples divides a dim that a rule wants whole:
@@ -247,37 +236,13 @@ SmallVector<int64_t> Propagation::countFactorParts(const ShardingRule &rule,
   return parts;
 }
 
-/// A parameter's gradient is reduced with its like; other sums of the ops from
-/// `first` to `end` are statistics.
-static void markStatistics(Operation *first, Operation *end) {
-  Builder builder(first->getContext());
-  for (Operation *made = first; made != end; made = made->getNextNode())
-    if (!llvm::all_of(made->getResults(), isOnlyReduced))
-      dist::setTraffic(made, dist::kStatistics);
-}
-
-/// Replaces an op by finer ones whose operands, and results where given, are
-/// divided; returns the first, or null where there are none.
-Operation *Propagation::decompose(Operation *op, ArrayRef<Layout> operands,
-                                  ArrayRef<Layout> results) {
+/// The finer form of an op whose operands, and results where given, are
+/// divided so.
+FinerForm Propagation::finerFormFor(Operation *op, ArrayRef<Layout> operands,
+                                    ArrayRef<Layout> results) {
   auto shardable = cast<ShardableOpInterface>(op);
-  const SmallVector<int64_t> parts =
-      countFactorParts(shardable.getFinerRule(), operands, results);
-  OpBuilder builder(op);
-  Operation *before = op->getPrevNode();
-  auto whole = shardable.getShardingRule().operandDims;
-  SmallVector<Value> finer = shardable.decompose(builder, parts);
-  if (finer.empty())
-    return nullptr;
-  Operation *first = firstBehind(before), *end = op->getNextNode();
-  for (auto [result, value] : llvm::zip_equal(op->getResults(), finer))
-    if (auto made = dyn_cast_or_null<OpResult>(value))
-      copyResultMarks(result, made);
-  op->replaceAllUsesWith(finer);
-  op->erase();
-  if (dividesWholeBatch(operands, whole))
-    markStatistics(first, end);
-  return first;
+  return {countFactorParts(shardable.getFinerRule(), operands, results),
+          dividesWholeBatch(operands, shardable.getShardingRule().operandDims)};
 }
 
 /// The layouts of a collective that precedes propagation: it knows them.
@@ -373,9 +338,12 @@ Operation *Propagation::replace(Operation *op) {
   const SmallVector<Value> operands(op->getOperands()),
       results(op->getResults());
   Operation *end = op->getNextNode();
-  Operation *first = makeTerms(op);
-  if (!first && isa<ShardableOpInterface>(op))
-    first = replaceByFinerOps(op);
+  Operation *first = nullptr;
+  if (WholeOperands whole = findWholeOperands(op); !whole.operands.empty())
+    first = makeTerms(op, whole, mesh);
+  else if (isa<ShardableOpInterface>(op))
+    if (std::optional<FinerForm> form = findFinerForm(op))
+      first = makeFiner(op, *form);
   if (!first)
     return nullptr;
   for (Value result : results) // perhaps of an op that is no more

@@ -5,6 +5,7 @@
 #include "dialects/Train/Ops/OpSupport.h"
 #include "passes/Sharding/Layout.h"
 #include "passes/Sharding/OpLayouts.h"
+#include "passes/Sharding/Replacements.h"
 
 #include "mlir/IR/SymbolTable.h"
 
@@ -26,12 +27,14 @@ public:
   /// diagnostic, where a check does.
   mlir::LogicalResult run();
 
+  /// How often all ops were asked, forwards, how they work with what they get.
+  int getRounds() const { return rounds; }
+
 private:
   void reduceGradient(mlir::Value value);
   bool isOpenSum(mlir::BlockArgument argument);
   void reduceSumsOnce();
   void reduceGradientsOnce();
-  dist::ReshardOp reduceOnce(mlir::Value value, Traffic traffic);
   void readTokenAxes();
   void readState(mlir::BlockArgument argument, mlir::Attribute symbol);
   void readArguments();
@@ -45,20 +48,18 @@ private:
   void checkTerms(mlir::Value value);
   bool isReducedByReaders(mlir::Value value);
   std::optional<Traffic> reducedHere(mlir::Operation *op, mlir::Value result);
-  mlir::Operation *replaceByFinerOps(mlir::Operation *op);
+  std::optional<FinerForm> findFinerForm(mlir::Operation *op);
   Axes findOpenAxes(mlir::Operation *op);
-  mlir::Operation *firstBehind(mlir::Operation *before);
-  mlir::Operation *makeTerms(mlir::Operation *op);
+  WholeOperands findWholeOperands(mlir::Operation *op);
   bool dividesWholeBatch(llvm::ArrayRef<Layout> operands,
                          llvm::ArrayRef<llvm::SmallVector<int>> operandDims);
   llvm::SmallVector<int64_t> countFactorParts(const ShardingRule &rule,
                                               llvm::ArrayRef<Layout> operands,
                                               llvm::ArrayRef<Layout> results);
-  mlir::Operation *decompose(mlir::Operation *op,
-                             llvm::ArrayRef<Layout> operands,
-                             llvm::ArrayRef<Layout> results);
+  FinerForm finerFormFor(mlir::Operation *op, llvm::ArrayRef<Layout> operands,
+                         llvm::ArrayRef<Layout> results);
   void bothWays();
-  bool backward(mlir::Operation *op);
+  std::optional<FinerForm> backward(mlir::Operation *op);
   bool settleReshards();
   std::optional<Layout> findDemand(mlir::Value value, bool mayDiffer);
   Layout returnedLayout(unsigned index);
@@ -94,6 +95,7 @@ private:
   llvm::DenseSet<mlir::Value> gradientTerms;
   const bool checksTerms; // against terms that are found anew
   bool isStale = false;   // they were others
+  int rounds = 0;
 };
 
 } // namespace zc

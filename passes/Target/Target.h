@@ -33,7 +33,7 @@ using WorkspaceBound = std::function<uint64_t(
 using CollectiveTime =
     std::function<double(mlir::Operation *op, llvm::ArrayRef<int64_t> devices)>;
 
-/// Whose machine is described: a cluster by its name or file, of devices of
+/// The machine that is described: a cluster by its name or file, of devices of
 /// that kind ("cpu"), for so many ranks.
 struct MachineRequest {
   std::string cluster, device;

@@ -95,8 +95,8 @@ public:
                      llvm::ArrayRef<int64_t> dims, bool keepDims = false);
   mlir::Value mean(mlir::Value value, llvm::ArrayRef<int64_t> dims,
                    bool keepDims = false);
-  /// Which elements of a row are `best`, its extreme; where that is NaN, its
-  /// NaNs.
+  /// True for elements of a row that are `best`, its extreme; where that is
+  /// NaN, for its NaNs.
   mlir::Value isExtreme(mlir::Value value, mlir::Value best);
   mlir::Value softmax(mlir::Value value, int64_t dim);
   mlir::Value logSoftmax(mlir::Value value, int64_t dim);

@@ -83,3 +83,28 @@ func.func @forward(%x: tensor<8x3xf32> {train.input = "x", train.batch_dim = 0 :
   %1 = train.reduce "sum" %0 {dims = array<i64: 0, 1>} : (tensor<3x8xf32>) -> tensor<f32>
   return %1 : tensor<f32>
 }
+
+// -----
+
+// Tests that a value of every two samples is none of a part of them.
+func.func @forward(%x: tensor<8x2xf32> {train.input = "x", train.batch_dim = 0 : i64})
+    -> (tensor<f32> {train.output = "y"}) {
+  %0 = train.transpose %x {permutation = array<i64: 1, 0>} : (tensor<8x2xf32>) -> tensor<2x8xf32>
+  // expected-error @+1 {{it brings samples together in a ''tensor<8x8xf32>''}}
+  %1 = train.matmul %x, %0 : (tensor<8x2xf32>, tensor<2x8xf32>) -> tensor<8x8xf32>
+  %2 = train.reduce "sum" %1 {dims = array<i64: 0, 1>} : (tensor<8x8xf32>) -> tensor<f32>
+  return %2 : tensor<f32>
+}
+
+// -----
+
+// Tests a constant that a reshape leads to backwards.
+func.func @forward(%x: tensor<8x2xf32> {train.input = "x", train.batch_dim = 0 : i64})
+    -> (tensor<f32> {train.output = "y"}) {
+  // expected-error @+1 {{it needs all of them at once}}
+  %c = train.constant dense<[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0]> : tensor<16xf32>
+  %0 = train.reshape %c : (tensor<16xf32>) -> tensor<8x2xf32>
+  %1 = train.mul %x, %0 : (tensor<8x2xf32>, tensor<8x2xf32>) -> tensor<8x2xf32>
+  %2 = train.reduce "sum" %1 {dims = array<i64: 0, 1>} : (tensor<8x2xf32>) -> tensor<f32>
+  return %2 : tensor<f32>
+}
