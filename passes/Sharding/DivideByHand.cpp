@@ -1,4 +1,5 @@
 //===- DivideByHand.cpp - parameters that a user divides ------------------===//
+#include "dialects/Train/ProgramBuilder.h"
 #include "dialects/Train/StateLookup.h"
 #include "passes/Sharding/PadStates.h"
 #include "passes/Sharding/ParameterDivision.h"
