@@ -20,10 +20,10 @@ void zc::addClusterOption(CLI::App &command, CompileOptions &options) {
 
 void zc::decideFor(const std::string &name, const Cluster &cluster,
                    CompileOptions &options) {
-  for (const Status &status : {cluster.checkDevices(options.target),
-                               cluster.checkRoom(options.getNumRanks())})
-    if (!status.ok())
-      throw CLI::ValidationError("--cluster", status.message());
+  if (Status status = cluster.checkDevices(options.target); !status.ok())
+    throw CLI::ValidationError("--cluster", status.message() + " (--target)");
+  if (Status status = cluster.checkRoom(options.getNumRanks()); !status.ok())
+    throw CLI::ValidationError("--cluster", status.message());
   options.cluster = name;
 }
 

@@ -1,5 +1,5 @@
-// A table says which options of `zc compile` have an effect beside which
-// others.
+// Refuses options of `zc compile` that have no effect beside the others: a
+// table.
 #ifndef ZC_COMPILER_DRIVER_OPTIONRULES_H
 #define ZC_COMPILER_DRIVER_OPTIONRULES_H
 

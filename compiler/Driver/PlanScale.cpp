@@ -86,8 +86,11 @@ void checkBatch(const AxisSizes &sizes, const CompileArguments &arguments) {
 /// `others`: ranks of the axes that stay.
 void checkRoom(const AxisSizes &sizes, int64_t others, const Cluster &cluster) {
   const int64_t most = *llvm::max_element(sizes.sizes);
-  const int64_t ranks = most > INT64_MAX / others ? INT64_MAX : most * others;
-  if (Status status = cluster.checkRoom(ranks); !status.ok())
+  if (most > INT64_MAX / others)
+    throw CLI::ValidationError("--scale",
+                               sizes.axis + "=" + std::to_string(most) +
+                                   ": more ranks than can be counted");
+  if (Status status = cluster.checkRoom(most * others); !status.ok())
     throw CLI::ValidationError("--scale", sizes.axis + "=" +
                                               std::to_string(most) + ": " +
                                               status.message());

@@ -1,6 +1,5 @@
-// Finds the tensors of a file that may change in training. The importer must
-// know them before it has types: what may change is never computed with while
-// compiling.
+// Finds the tensors that may change in training. The importer must know them
+// before types: what may change is never computed with while compiling.
 #ifndef ZC_COMPILER_IMPORT_CANDIDATES_H
 #define ZC_COMPILER_IMPORT_CANDIDATES_H
 

@@ -1,5 +1,4 @@
-// Decides which initializers are trained: the rule of the command line's
-// contract.
+// Decides which initializers are trained by the command line's contract.
 #ifndef ZC_COMPILER_IMPORT_PARAMETERRULE_H
 #define ZC_COMPILER_IMPORT_PARAMETERRULE_H
 

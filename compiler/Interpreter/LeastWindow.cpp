@@ -11,8 +11,8 @@ using namespace mlir;
 namespace zc::interpreter {
 
 namespace {
-/// The numbers of an op's operands and, behind them, its result that are
-/// images, and of those that have an element per place of the window.
+/// Tensors of an op by number, operands first and its result last: which are
+/// images, and which have an element for each place of the window.
 struct Windowed {
   train::Window window;
   SmallVector<unsigned> images, places;

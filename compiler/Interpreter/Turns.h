@@ -50,7 +50,7 @@ private:
     /// kDone: it has run.
     std::vector<unsigned> missing;
     size_t left; // ops that have not run
-    /// Those that miss none, by their numbers; collectives wait for others.
+    /// The ops that miss none, by their numbers; collectives wait for others.
     std::set<size_t> ready;
     std::map<size_t, mlir::Operation *> collectives;
   };

@@ -170,7 +170,7 @@ static Status checkSize(const Cluster &cluster) {
 
 std::string printCollectives(const Cluster &cluster) {
   if (Status status = checkSize(cluster); !status.ok())
-    return status.message() + "\n";
+    return status.message() + ", which the table goes up to\n";
   std::string text;
   llvm::raw_string_ostream os(text);
   os << formatv("all-reduce of {0} on {1}\n\n{2,-20}  ranks  rounds        "

@@ -26,11 +26,12 @@ int FactorProjection::addNode(const ProgramFactor &alone) {
 }
 
 void FactorProjection::tie(int a, int b) {
-  a = static_cast<int>(classes.findLeader(a));
-  b = static_cast<int>(classes.findLeader(b));
-  if (a == b)
+  const unsigned leaderA = classes.findLeader(a);
+  const unsigned leaderB = classes.findLeader(b);
+  if (leaderA == leaderB)
     return;
-  const ProgramFactor one = factors[a], other = factors[b];
+  const ProgramFactor one = factors[leaderA], other = factors[leaderB];
+  // Given the nodes, and not their leaders, join() shortens their paths.
   factors[classes.join(a, b)] = {std::min(one.size, other.size),
                                  one.isWhole || other.isWhole,
                                  one.isSlowestPart || other.isSlowestPart,

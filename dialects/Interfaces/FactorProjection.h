@@ -5,7 +5,7 @@
 // one is divided over ranks, threads or time, all are, without a value being
 // moved. Dims and loops that are tied are one factor of the program.
 //
-// This file knows numbers alone: a client numbers the dims of its tensors.
+// It works on numbers alone: a client numbers the dims of its tensors.
 // ValueFactors.h does so for the values of a block.
 //
 //===----------------------------------------------------------------------===//
@@ -72,7 +72,7 @@ public:
             llvm::ArrayRef<Dims> results);
 
   /// The program's factor that a dim belongs to; a number that is the same for
-  /// all that are tied.
+  /// all that are tied, until another op is added.
   int factorOfDim(int dim) const;
   int factorOfLoop(int op, int loop) const;
 

@@ -76,4 +76,9 @@ void moveResultMarks(OpResult from, OpResult to) {
   from.getOwner()->removeAttr(kStagingAttr);
 }
 
+void replaceMarked(RewriterBase &rewriter, Operation *from, Operation *to) {
+  copyResultMarks(from->getResult(0), to->getResult(0));
+  rewriter.replaceOp(from, to);
+}
+
 } // namespace zc::train

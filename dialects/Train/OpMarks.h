@@ -11,6 +11,7 @@
 #define ZC_DIALECTS_TRAIN_OPMARKS_H
 
 #include "dialects/Train/TrainDialect.h"
+#include "mlir/IR/PatternMatch.h"
 
 namespace zc::train {
 
@@ -42,6 +43,10 @@ void copyResultMarks(mlir::OpResult from, mlir::OpResult to);
 /// Does so for a `to` that is made of `from`, which keeps only the marks on
 /// when ops run and whose tensors they read.
 void moveResultMarks(mlir::OpResult from, mlir::OpResult to);
+
+/// Puts `to` in the place of `from`, with the marks of its one result.
+void replaceMarked(mlir::RewriterBase &rewriter, mlir::Operation *from,
+                   mlir::Operation *to);
 
 } // namespace zc::train
 

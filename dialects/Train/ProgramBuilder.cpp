@@ -196,6 +196,8 @@ void markResult(OpResult result, StringRef attribute) {
   SmallVector<int64_t> results;
   if (auto old = producer->getAttrOfType<DenseI64ArrayAttr>(attribute))
     results.append(old.asArrayRef().begin(), old.asArrayRef().end());
+  if (llvm::is_contained(results, result.getResultNumber()))
+    return;
   results.push_back(result.getResultNumber());
   producer->setAttr(attribute,
                     DenseI64ArrayAttr::get(producer->getContext(), results));

@@ -56,8 +56,7 @@ public:
   llvm::ArrayRef<ProgramPart> getParts() const { return parts; }
 
   unsigned partOf(mlir::Operation *op) const { return ofOps.lookup(op); }
-  /// The part that binds the result, which may be behind the one that computes
-  /// it.
+  /// The part that binds the result, perhaps behind the one that computes it.
   unsigned partOfResult(unsigned result) const { return ofResults[result]; }
 
 private:

@@ -30,7 +30,9 @@ int ValueFactors::add(Operation *op, const ShardingRule &rule,
 }
 
 int ValueFactors::factorOf(Value value, int64_t dim) const {
-  return projection.factorOfDim(values.find(value)->second[dim]);
+  auto named = values.find(value);
+  assert(named != values.end() && "a value that no op was added with");
+  return projection.factorOfDim(named->second[dim]);
 }
 
 } // namespace zc

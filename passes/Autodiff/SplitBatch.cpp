@@ -2,9 +2,10 @@
 //
 // Accumulation is sharding over time: dims that count samples are those of the
 // program's factors that the inputs' belong to. A reshape may bring samples
-// together in another dim, of another factor; it is no tie of dims, but tells
-// how the samples lie there. First all factors that count samples are found,
-// then each op is checked, in the program's order.
+// together in another dim, of another factor. Its sharding rule ties only the
+// slowest parts of dims and is not used: SampleDims tells how samples lie.
+// First all factors that count samples are found, then each op is checked, in
+// the program's order.
 //
 // A sum over such a dim gives a term of the whole sum, and terms may only pass
 // what is linear in them, or be divided by one another: a mean over the samples

@@ -117,7 +117,8 @@ LogicalResult sumOnce(AddOp op, PatternRewriter &rewriter) {
       rewriter, op.getLoc(), terms, lhs.getAxesAttr(), lhs.getTrafficAttr(),
       /*holders=*/nullptr, staysWhole(lhs, rhs));
   addMarks(lhs, made);
-  copyMark(op, made, kGradientsAttr);
+  copyResultMarks(cast<OpResult>(op.getResult()),
+                  cast<OpResult>(made->getResult(0)));
   rewriter.replaceOp(op, made);
   return success();
 }

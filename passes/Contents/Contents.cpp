@@ -198,7 +198,7 @@ static void addRegions(OpPassManager &manager, const PassOptions &options) {
     manager.addPass(createFoldRowSumsPass());
     manager.addPass(createCompactTableGradientsPass());
   }
-  // A library is chosen for each region, and what it computes besides.
+  // A library is chosen for each region, and the ops that it computes besides.
   manager.addPass(createSelectLibraryCallsPass());
   manager.addPass(createMatchEpiloguesPass(options.epilogues));
   if (threadBlocks)
@@ -298,7 +298,7 @@ void addServer(OpPassManager &manager, const PassOptions &options) {
 static void addPlacedBuffers(OpPassManager &manager) {
   // Values become buffers, regions kernels.
   manager.addPass(createConvertToSchedPass());
-  // Marked parameters that are needed too soon to be copied stay.
+  // Marked parameters that are needed too soon to be copied stay on the device.
   manager.addPass(createKeepBusyStatesPass());
   // Small kernels behind one another become one.
   manager.addPass(createJoinLaunchesPass());

@@ -219,7 +219,7 @@ private:
                                     ArrayRef<int64_t>{0});
       sum = sum ? AddOp::create(builder, reduce.getLoc(), sum, term) : term;
       if (chunk + 1 == count)
-        keepMarks(reduce, sum);
+        copyMarks(reduce, sum.getDefiningOp());
     }
   }
 

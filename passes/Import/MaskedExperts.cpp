@@ -19,8 +19,8 @@ namespace {
 
 int64_t lastDim(Value value) { return typeOf(value).getShape().back(); }
 
-/// The expert that a mask is of, with the choices and weights that say so
-/// [tokens..., k].
+/// The expert that a mask selects, and the choices and weights [tokens..., k]
+/// that the mask is made of.
 struct Gate {
   Value chosen, weights;
   int64_t expert;

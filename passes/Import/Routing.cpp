@@ -206,8 +206,7 @@ bool TermReader::read(const MaskPart &term) {
                       [&](const MaskPart &limit) { return holds(limit); });
 }
 
-/// Tokens that are counted are those that choose: a condition that says so is
-/// no weight.
+/// Counted tokens are those that choose: what says so is no weight.
 bool TermReader::takeConditions() {
   for (Value condition : count.conditions) {
     auto isSame = [&](const MaskPart &part) { return part.value == condition; };

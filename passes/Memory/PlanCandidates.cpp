@@ -283,7 +283,7 @@ void PlanCandidates::countOffloaded(MemoryPlan &plan) const {
       kShare * copying + std::max(0.0, longest - plan.seconds - stepTotal);
 }
 
-/// The choices of states that are offloaded; where parameters are, with and
+/// The choices of states to offload; where parameters are, with and
 /// without those that steps begin with.
 SmallVector<OffloadChoice> PlanCandidates::stateChoices() const {
   SmallVector<OffloadChoice> choices = {range.asked};

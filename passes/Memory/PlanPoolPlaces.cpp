@@ -36,7 +36,8 @@ struct PlanPoolPlacesPassImpl
   void runOnOperation() override {
     std::string wrong;
     if (!plans)
-      wrong = "nothing says how a step is planned from its max pools on";
+      wrong = "nothing says how a step is planned from its max pools on; run "
+              "--zc-plan-pools";
     if (!plans || !parseEncodings(encodings, wrong)) {
       getOperation().emitError(wrong);
       return signalPassFailure();

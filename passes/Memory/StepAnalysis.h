@@ -64,7 +64,8 @@ public:
   /// `kept` values are kept.
   llvm::BitVector getRecomputed(const llvm::BitVector &kept) const;
 
-  /// The `kept` values that the backward, or an op recomputed for it, reads.
+  /// The values among `kept` that the backward, or an op that is recomputed
+  /// for it, reads.
   llvm::BitVector getReadAgain(const llvm::BitVector &kept) const;
 
 private:

@@ -54,8 +54,7 @@ static void placeFetches(const MachineRates &rates,
   const int64_t most = mostBytes(groups);
   unsigned previous = 0;
   for (size_t i = 0; i < groups.size(); ++i) {
-    // Groups that are on their way or wait for their use count, this one
-    // included.
+    // Groups on their way or waiting for their use count, this one included.
     int64_t bytes = 0;
     size_t first = i + 1;
     while (first > 0 && bytes + groups[first - 1].bytes <= most)

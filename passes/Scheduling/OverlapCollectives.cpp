@@ -190,8 +190,7 @@ bool Overlap::outlives(Value operand, unsigned exchange) const {
 }
 
 void Overlap::saveBefore(unsigned exchange) {
-  // Ops whose readers all come behind have their turn in front of the first of
-  // these.
+  // Ops whose readers all come behind have their turn in front of the first.
   DenseMap<unsigned, unsigned> turns;
   for (unsigned index = exchange; index-- > 0;) {
     unsigned turn = nodes.size();

@@ -103,6 +103,8 @@ std::optional<FinerForm> Propagation::backward(Operation *op) {
 /// than it did, or is the finest form itself (FinerFormsTest).
 /// So all that one op of the given program becomes, step by step, is a tree of
 /// finite depth, and each round but the last adds a node to some op's tree.
+/// forwards() replaces ops by finer ones, too; where it makes terms of whole
+/// operands, these are no longer whole when it meets the op again.
 void Propagation::bothWays() {
   bool replaced = true;
   while (replaced) {

@@ -6,8 +6,9 @@
 // all are settled.
 //
 // How an op is divided may ask for another op in its place, or for a reduction
-// behind it. That is decided here (find..., backward), and then the program is
-// changed (Replacements.h) before the next op is looked at.
+// behind it. Propagation decides so (find..., backward), Replacements.h changes
+// the program, and then the next op is looked at. Values that are cheap, and
+// dims that are exchanged, have files of their own.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Sharding/CheapValues.h"

@@ -57,8 +57,7 @@ static uint64_t readLimit(const std::string &prefix,
   return readNumber(prefix + (group.second ? "max" : "limit_in_bytes"));
 }
 
-/// The group's limit of memory and swap together; the machine has `swap` bytes
-/// of the latter.
+/// The group's limit of memory and swap together; `swap`: the machine's.
 static uint64_t readLimitOfBoth(const std::string &root,
                                 const ControlGroup &group, uint64_t swap) {
   const std::string prefix = prefixOf(root, group);

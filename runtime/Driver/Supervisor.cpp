@@ -204,8 +204,7 @@ std::vector<std::string> Supervisor::commandOf(int64_t restart) {
     return command;
   command.erase(std::remove(command.begin(), command.end(), "--overwrite"),
                 command.end());
-  // The run would have removed these checkpoints, had it not been killed
-  // meanwhile.
+  // The run would have removed these, had it not been killed meanwhile.
   for (const auto &[step, inode] : earlier) {
     struct stat info;
     if (::stat(checkpointPath(folder, step).c_str(), &info) == 0 &&

@@ -12,7 +12,7 @@ template <typename... Parts> Status bad(const Parts &...parts) {
   return makeError(StatusCode::Corrupt, parts...);
 }
 
-/// Whether files have the state, so that all its holders must have it alike.
+/// Whether files hold the state: then all its holders must have it alike.
 bool isOfFiles(const plan::State &state) {
   return state.kind() != plan::ACCUMULATOR && state.kind() != plan::COPY &&
          state.kind() != plan::GATHERED && !isCoordinate(state);

@@ -220,7 +220,10 @@ private:
 
 Result<ServedTimes> simulateServers(const Cluster &cluster,
                                     const ServedTraining &training) {
-  ZC_RETURN_IF_ERROR(cluster.checkRoom(training.workers + training.servers));
+  if (Status status = cluster.checkRoom(training.workers + training.servers);
+      !status.ok())
+    return makeError(status.code(), status.message(), ": ", training.workers,
+                     " workers and ", training.servers, " servers");
   // Workers that take no time would go round for ever.
   if (!(training.computeSeconds > 0))
     return makeError(StatusCode::InvalidArgument,

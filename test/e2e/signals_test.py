@@ -94,7 +94,7 @@ class Interrupted(RunTest):
         self.assertEqual(latest_step(checkpoint).name, f"step-{done}")
 
     def test_nohup(self):
-        """A user who has the signal ignored has it ignored."""
+        """A run that was started with SIGHUP ignored goes on ignoring it."""
         process = start("run", self.artifact, "--data", self.fixture.data,
                         "--steps", 10**7, preexec_fn=lambda: signal.signal(
                             signal.SIGHUP, signal.SIG_IGN))

@@ -1,5 +1,6 @@
 //===- Matmul.cpp - train.matmul ----------------------------------------===//
 #include "dialects/Train/Float8Ops.h"
+#include "dialects/Train/OpMarks.h"
 #include "dialects/Train/Ops/MatmulSupport.h"
 
 using namespace mlir;
@@ -148,12 +149,12 @@ static LogicalResult foldTransposes(MatmulOp op, PatternRewriter &rewriter) {
   Value lhs = untranspose(op.getLhs()), rhs = untranspose(op.getRhs());
   if (!lhs && !rhs)
     return failure();
-  ArrayAttr rounded = op.getFloat8Attr();
-  auto folded = rewriter.replaceOpWithNewOp<MatmulOp>(
-      op, op.getType(), lhs ? lhs : op.getLhs(), rhs ? rhs : op.getRhs(),
-      op.getTransposeLhs() != static_cast<bool>(lhs),
+  auto folded = MatmulOp::create(
+      rewriter, op.getLoc(), op.getType(), lhs ? lhs : op.getLhs(),
+      rhs ? rhs : op.getRhs(), op.getTransposeLhs() != static_cast<bool>(lhs),
       op.getTransposeRhs() != static_cast<bool>(rhs));
-  folded.setFloat8Attr(rounded);
+  folded.setFloat8Attr(op.getFloat8Attr());
+  replaceMarked(rewriter, op, folded);
   return success();
 }
 

@@ -1,4 +1,5 @@
 //===- Pad.cpp - train.pad ----------------------------------------------===//
+#include "dialects/Train/OpMarks.h"
 #include "dialects/Train/Ops/OpSupport.h"
 
 using namespace mlir;
@@ -87,13 +88,13 @@ static LogicalResult joinNeighbours(AddOp op, PatternRewriter &rewriter) {
   SmallVector<int64_t> shape(type.getShape());
   shape[dim] += cast<ShapedType>(after.getInput().getType()).getDimSize(dim);
   Value parts[] = {before.getInput(), after.getInput()};
-  Value joined = ConcatOp::create(rewriter, op.getLoc(), withShape(type, shape),
-                                  parts, dim);
-  if (joined.getType() == op.getType())
-    rewriter.replaceOp(op, joined);
-  else
-    rewriter.replaceOpWithNewOp<PadOp>(op, op.getType(), joined,
-                                       before.getLow(), before.getInterior());
+  Operation *joined = ConcatOp::create(rewriter, op.getLoc(),
+                                       withShape(type, shape), parts, dim);
+  if (joined->getResult(0).getType() != op.getType())
+    joined =
+        PadOp::create(rewriter, op.getLoc(), op.getType(), joined->getResult(0),
+                      before.getLow(), before.getInterior());
+  replaceMarked(rewriter, op, joined);
   return success();
 }
 

@@ -1,4 +1,5 @@
 //===- Reshape.cpp - train.reshape --------------------------------------===//
+#include "dialects/Train/OpMarks.h"
 #include "dialects/Train/Ops/DimGroups.h"
 #include "dialects/Train/Ops/OpSupport.h"
 
@@ -165,7 +166,9 @@ static LogicalResult sinkTransposeBelowReshape(ReshapeOp op,
       shape.push_back(to.getDimSize(dim));
     }
   Value view = reshape(rewriter, op.getLoc(), transposed.getInput(), shape);
-  rewriter.replaceOpWithNewOp<TransposeOp>(op, to, view, permutation);
+  replaceMarked(
+      rewriter, op,
+      TransposeOp::create(rewriter, op.getLoc(), to, view, permutation));
   return success();
 }
 

@@ -1,4 +1,5 @@
 //===- Slice.cpp - train.slice ------------------------------------------===//
+#include "dialects/Train/OpMarks.h"
 #include "dialects/Train/Ops/OpSupport.h"
 
 using namespace mlir;
@@ -78,7 +79,9 @@ static LogicalResult sinkTransposeBelowSlice(SliceOp op,
   auto part =
       SliceOp::create(rewriter, op.getLoc(), withShape(op.getType(), sizes),
                       transposed.getInput(), offsets, strides);
-  rewriter.replaceOpWithNewOp<TransposeOp>(op, op.getType(), part, permutation);
+  replaceMarked(rewriter, op,
+                TransposeOp::create(rewriter, op.getLoc(), op.getType(), part,
+                                    permutation));
   return success();
 }
 

@@ -1,6 +1,5 @@
-// Decides which filters' gradients are products by tiles, and how these are
-// divided. This header links nothing: the compiler plans the scratch memory
-// with it.
+// Decides which filters' gradients are products by tiles, and divides these.
+// Links nothing: the compiler plans the scratch memory with it.
 #ifndef ZC_KERNELS_CALLS_DIVISION_FILTERGRADIENTSPLIT_H
 #define ZC_KERNELS_CALLS_DIVISION_FILTERGRADIENTSPLIT_H
 

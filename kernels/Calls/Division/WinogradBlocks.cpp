@@ -1,6 +1,5 @@
-// Decides which convolutions Winograd's way can compute, where it is quicker,
-// and how they are divided. This file links nothing: the compiler plans the
-// scratch memory by it.
+// Decides which convolutions Winograd's way computes, where it is quicker, and
+// divides them. Links nothing: the compiler plans the scratch memory by it.
 #include "kernels/Calls/Division/WinogradBlocks.h"
 #include "kernels/Calls/Division/PointwiseProduct.h"
 #include "kernels/Rounding.h"

@@ -113,8 +113,7 @@ std::optional<CountedIndex> GatherNd::findCounted(int64_t part) {
   return isInside && !isTaken ? found : std::nullopt;
 }
 
-/// Finds the dims that table and places share; cuts off what is not read of
-/// them.
+/// Finds dims that table and places share; cuts off what is not read of them.
 void GatherNd::findShared() {
   for (int64_t dim = 0; dim < batch; ++dim) {
     shared.push_back(dim);

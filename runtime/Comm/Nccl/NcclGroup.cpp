@@ -160,8 +160,7 @@ public:
   }
 
 private:
-  /// Runs the collectives that NCCL has as messages at once: `part` and `all`
-  /// in bytes.
+  /// Runs what NCCL has as messages at once: `part` and `all` in bytes.
   Status runMessages(size_t part, size_t all) {
     const CollectiveShape &shape = launch.shape;
     const int root = int(shape.root);

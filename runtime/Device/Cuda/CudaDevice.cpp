@@ -172,7 +172,7 @@ private:
   const Driver &driver;
   Gpu gpu;
   PrimaryContext context; // outlives all that is made in it
-  // Those that programs use; behind them those that were added.
+  // First the streams that programs use, then those that were added.
   std::vector<CUstream> streams;
   std::vector<CUevent> events;
   Staging staging;

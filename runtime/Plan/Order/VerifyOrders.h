@@ -29,8 +29,7 @@ Status verifyOrders(const plan::Manifest &manifest);
 
 /// The micro-batches of a step.
 uint32_t microBatchesOf(const plan::Manifest &manifest);
-/// The micro-batches of one order of evaluation, as role 0 has it: a call for
-/// each.
+/// The same of one order of evaluation, as role 0 has it: a call for each.
 uint32_t evaluatedAtOnce(const plan::Manifest &manifest);
 
 /// Parts of verifyOrders. The first looks at one role alone; the second needs

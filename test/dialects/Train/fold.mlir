@@ -184,3 +184,12 @@ func.func @other_slices(%x: tensor<4x4xf32>) -> (tensor<2x4xf32>, tensor<2x2xf32
   %13 = train.concat %9, %12 {dim = 0 : i64} : (tensor<1x2xf32>, tensor<1x2xf32>) -> tensor<2x2xf32>
   return %6, %13 : tensor<2x4xf32>, tensor<2x2xf32>
 }
+
+// Tests that an op which takes another's place is the gradient that it was.
+// CHECK-LABEL: @gradient_of_transposes
+// CHECK: train.matmul {{.*}}train.gradients = array<i64: 0>, train.kept_gradients = array<i64: 0>
+func.func @gradient_of_transposes(%a: tensor<4x3xf32>, %b: tensor<4x5xf32>) -> tensor<3x5xf32> {
+  %0 = train.transpose %a {permutation = array<i64: 1, 0>} : (tensor<4x3xf32>) -> tensor<3x4xf32>
+  %1 = train.matmul %0, %b {train.gradients = array<i64: 0>, train.kept_gradients = array<i64: 0>} : (tensor<3x4xf32>, tensor<4x5xf32>) -> tensor<3x5xf32>
+  return %1 : tensor<3x5xf32>
+}

@@ -86,7 +86,7 @@ func.func @forward(%x: tensor<8x3xf32> {train.input = "x", train.batch_dim = 0 :
 
 // -----
 
-// Tests that a value of every two samples is none of a part of them.
+// Tests a value with an element for each pair of samples.
 func.func @forward(%x: tensor<8x2xf32> {train.input = "x", train.batch_dim = 0 : i64})
     -> (tensor<f32> {train.output = "y"}) {
   %0 = train.transpose %x {permutation = array<i64: 1, 0>} : (tensor<8x2xf32>) -> tensor<2x8xf32>

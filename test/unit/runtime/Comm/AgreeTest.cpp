@@ -1,5 +1,4 @@
-// Tests who tells of a failure that ranks agree on, when notes of others have
-// come.
+// Tests who tells of a failure that ranks agree on, after notes of others.
 #include "runtime/Comm/World.h"
 
 #include <cstring>
