@@ -120,7 +120,7 @@ Result<Basis> takeBasis(const CompileOptions &options, const Cluster &cluster) {
   const auto json =
       nlohmann::json::parse(result.text, nullptr, /*allow_exceptions=*/false);
   if (!result.ended || json.is_discarded())
-    return Status(StatusCode::InvalidArgument, result.firstLine());
+    return Status(StatusCode::InvalidArgument, result.reason());
   Basis basis;
   LayoutBasis &numbers = basis.numbers;
   numbers.seconds = json["seconds"];
@@ -231,7 +231,7 @@ Result<SearchReport> zc::searchLayouts(const CLI::App &command,
       [&](size_t piece, const ChildResult &result) {
         TriedLayout &tried = candidates[piece];
         if (!result.ended || !triedFromText(result.text, tried))
-          tried.failure = result.firstLine();
+          tried.failure = result.reason();
         report.tried.push_back(tried);
       });
   report.isComplete = report.tried.size() == report.composed;
