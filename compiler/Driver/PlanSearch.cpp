@@ -101,6 +101,8 @@ std::string findBasis(const CompileOptions &options, const Cluster &cluster) {
       });
   return nlohmann::json{{"seconds", basis.seconds},
                         {"launches", basis.launchSeconds},
+                        {"update launches", basis.updateLaunchSeconds},
+                        {"call", basis.callSeconds},
                         {"parameters", basis.parameterBytes},
                         {"persistent", basis.persistentBytes},
                         {"optimizer", basis.optimizerBytes},
@@ -125,6 +127,8 @@ Result<Basis> takeBasis(const CompileOptions &options, const Cluster &cluster) {
   LayoutBasis &numbers = basis.numbers;
   numbers.seconds = json["seconds"];
   numbers.launchSeconds = json["launches"];
+  numbers.updateLaunchSeconds = json["update launches"];
+  numbers.callSeconds = json["call"];
   numbers.parameterBytes = json["parameters"];
   numbers.persistentBytes = json["persistent"];
   numbers.optimizerBytes = json["optimizer"];
