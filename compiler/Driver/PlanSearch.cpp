@@ -60,7 +60,7 @@ std::string tryLayout(const CLI::App &command, const CompileOptions &options,
   if (!report.ok())
     tried.failure = report.status().message();
   else
-    takeReport(*report, tried);
+    takeReport(manifest, cluster, *report, tried);
   return triedAsText(tried);
 }
 
