@@ -16,10 +16,24 @@
 
 using namespace zc;
 
-std::string ChildResult::firstLine() const {
-  llvm::StringRef line = llvm::StringRef(text).split('\n').first;
-  line.consume_front("zc: error: ");
-  return line.str();
+/// Warnings may stand in front of it.
+static llvm::StringRef findError(llvm::StringRef text) {
+  const llvm::StringRef first = text.split('\n').first;
+  while (!text.empty()) {
+    auto [line, rest] = text.split('\n');
+    if (line.consume_front("zc: error: "))
+      return line;
+    text = rest;
+  }
+  return first;
+}
+
+std::string ChildResult::reason() const {
+  const std::string error = findError(text).str();
+  if (signal != 0)
+    return "ended by signal " + std::to_string(signal) +
+           (error.empty() ? "" : ": " + error);
+  return error.empty() ? "its process ended early" : error;
 }
 
 namespace {
@@ -99,8 +113,7 @@ ChildResult endOf(const Child &child) {
   result.ended = WIFEXITED(status) && WEXITSTATUS(status) == 0;
   result.text = result.ended ? child.resultText : child.messageText;
   if (WIFSIGNALED(status))
-    result.text = "ended by signal " + std::to_string(WTERMSIG(status)) + ": " +
-                  result.text;
+    result.signal = WTERMSIG(status);
   return result;
 }
 

@@ -12,9 +12,11 @@ namespace zc {
 struct ChildResult {
   bool ended = false; // with exit code 0
   std::string text;   // that the work returned, or what it has said on stderr
+  int signal = 0;     // that has ended it
 
-  /// The first line that failed work has said, without "zc: error: ".
-  std::string firstLine() const;
+  /// Why work has failed, in one line, which is never empty: the first error
+  /// that it has said, without "zc: error: ", else its first line.
+  std::string reason() const;
 };
 
 /// Runs pieces 0, 1, ... `count` - 1 in children, `atOnce` of them at a time,

@@ -1,6 +1,7 @@
 #include "compiler/Driver/ClusterFile.h"
 
 #include "compiler/Driver/ClusterNames.h"
+#include "compiler/Driver/Diagnostics.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -27,13 +28,14 @@ void zc::decideFor(const std::string &name, const Cluster &cluster,
   options.cluster = name;
 }
 
-void zc::compileForCluster(const CLI::App &command, CompileOptions &options) {
+int zc::compileForCluster(const CLI::App &command, CompileOptions &options) {
   if (options.cluster.empty())
-    return;
+    return 0;
   Result<Cluster> cluster = loadCluster(options.cluster);
   if (!cluster.ok())
-    throw CLI::ValidationError("--cluster", cluster.status().message());
+    return reportError(cluster.status().message());
   if (command.count("--target") == 0)
     options.target = cluster->device.target;
   decideFor(options.cluster, *cluster, options);
+  return 0;
 }

@@ -19,8 +19,9 @@ void decideFor(const std::string &name, const Cluster &cluster,
                CompileOptions &options);
 
 /// The same for the cluster that the options name, with its kind of device.
-/// Throws CLI::ValidationError where there is none of that name, too.
-void compileForCluster(const CLI::App &command, CompileOptions &options);
+/// Returns the exit code: 1, with a message, where there is none of that name,
+/// or its file cannot be read.
+int compileForCluster(const CLI::App &command, CompileOptions &options);
 
 } // namespace zc
 

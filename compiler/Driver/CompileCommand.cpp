@@ -193,18 +193,21 @@ static std::string getDefaultOutput(llvm::StringRef model) {
   return path.str().str();
 }
 
-static CompileOptions completeForMesh(const CLI::App &command,
-                                      CompileArguments arguments,
-                                      const std::string &mesh) {
+/// Returns the exit code.
+static int completeForMesh(const CLI::App &command, CompileArguments arguments,
+                           const std::string &mesh,
+                           std::vector<CompileOptions> &each) {
   arguments.mesh = mesh;
   completeOptions(command, arguments);
   CompileOptions &options = arguments.options;
   if (options.emit == Emit::Artifact && options.output.empty())
     options.output = getDefaultOutput(options.model);
-  compileForCluster(command, options);
+  if (int code = compileForCluster(command, options))
+    return code;
   checkCompileOptions(command, options);
   checkMeshRules(command, options);
-  return options;
+  each.push_back(options);
+  return 0;
 }
 
 Command zc::addCompileCommand(CLI::App &command) {
@@ -222,7 +225,8 @@ Command zc::addCompileCommand(CLI::App &command) {
   return [arguments, &command] {
     std::vector<CompileOptions> each;
     for (const std::string &mesh : splitMeshes(arguments->mesh))
-      each.push_back(completeForMesh(command, *arguments, mesh));
+      if (int code = completeForMesh(command, *arguments, mesh, each))
+        return code;
     if (each.size() == 1)
       return compile(each.front());
     if (each.front().emit != Emit::Artifact)

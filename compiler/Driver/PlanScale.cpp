@@ -129,9 +129,7 @@ void takeRow(const ChildResult &result, ScaleRow &row) {
   const auto json =
       nlohmann::json::parse(result.text, nullptr, /*allow_exceptions=*/false);
   if (!result.ended || !json.is_object()) {
-    row.failure = result.firstLine();
-    if (row.failure.empty())
-      row.failure = "its process ended early";
+    row.failure = result.reason();
     return;
   }
   row.failure = json.value("failure", "");

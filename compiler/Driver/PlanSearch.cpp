@@ -60,7 +60,7 @@ std::string tryLayout(const CLI::App &command, const CompileOptions &options,
   if (!report.ok())
     tried.failure = report.status().message();
   else
-    takeReport(*report, tried);
+    takeReport(manifest, cluster, *report, tried);
   return triedAsText(tried);
 }
 
@@ -101,6 +101,8 @@ std::string findBasis(const CompileOptions &options, const Cluster &cluster) {
       });
   return nlohmann::json{{"seconds", basis.seconds},
                         {"launches", basis.launchSeconds},
+                        {"update launches", basis.updateLaunchSeconds},
+                        {"call", basis.callSeconds},
                         {"parameters", basis.parameterBytes},
                         {"persistent", basis.persistentBytes},
                         {"optimizer", basis.optimizerBytes},
@@ -120,11 +122,13 @@ Result<Basis> takeBasis(const CompileOptions &options, const Cluster &cluster) {
   const auto json =
       nlohmann::json::parse(result.text, nullptr, /*allow_exceptions=*/false);
   if (!result.ended || json.is_discarded())
-    return Status(StatusCode::InvalidArgument, result.firstLine());
+    return Status(StatusCode::InvalidArgument, result.reason());
   Basis basis;
   LayoutBasis &numbers = basis.numbers;
   numbers.seconds = json["seconds"];
   numbers.launchSeconds = json["launches"];
+  numbers.updateLaunchSeconds = json["update launches"];
+  numbers.callSeconds = json["call"];
   numbers.parameterBytes = json["parameters"];
   numbers.persistentBytes = json["persistent"];
   numbers.optimizerBytes = json["optimizer"];
@@ -231,7 +235,7 @@ Result<SearchReport> zc::searchLayouts(const CLI::App &command,
       [&](size_t piece, const ChildResult &result) {
         TriedLayout &tried = candidates[piece];
         if (!result.ended || !triedFromText(result.text, tried))
-          tried.failure = result.firstLine();
+          tried.failure = result.reason();
         report.tried.push_back(tried);
       });
   report.isComplete = report.tried.size() == report.composed;

@@ -82,7 +82,7 @@ std::vector<StateRow> zc::makeStateTable(const CLI::App &command,
         row = makeRow(int(zero), parameters, ranks, shares, cluster);
         row.states /= double(ranks) / double(shares);
         if (!isSound) {
-          row.failure = result.firstLine();
+          row.failure = result.reason();
           return;
         }
         row.failure = json.value("failure", "");

@@ -2,6 +2,7 @@
 
 #include "runtime/Plan/Axes.h"
 #include "runtime/Plan/LibraryCalls.h"
+#include "runtime/Plan/StepPhases.h"
 #include "runtime/Plan/Types.h"
 #include "runtime/Simulate/CollectiveTimes.h"
 
@@ -167,16 +168,29 @@ static double findBoundary(const plan::Manifest &manifest) {
   return sizes[sizes.size() / 2];
 }
 
-/// Seconds of a step that its launches take, whatever they compute.
-static double secondsOfLaunches(const plan::Role &role,
-                                const SimulatedDevice &device) {
-  double seconds = 0;
-  for (const plan::Action &action : role.train().actions())
-    if (action.has_call())
-      seconds +=
-          device.callSeconds +
-          device.launchSeconds *
-              role.programs(int(action.call().program())).instructions_size();
+namespace {
+
+/// Seconds of one rank's step, whatever its instructions compute: their
+/// launches, those of the update apart, and the calls of programs.
+struct HostSeconds {
+  double launches = 0, updates = 0, calls = 0;
+  double sum() const { return launches + updates + calls; }
+};
+
+} // namespace
+
+static HostSeconds hostSecondsOf(const plan::Manifest &manifest,
+                                 const SimulatedDevice &device) {
+  HostSeconds seconds;
+  const plan::Role &role = manifest.roles(0);
+  const RunCounts runs = countRuns(manifest, 0, /*isLate=*/false);
+  for (int i = 0; i < role.programs_size(); ++i) {
+    const double times = double(runs.programs[size_t(i)]);
+    seconds.calls += times * device.callSeconds;
+    for (StepPhase phase : phasesOf(role.programs(i)))
+      (phase == StepPhase::Optimizer ? seconds.updates : seconds.launches) +=
+          times * device.launchSeconds;
+  }
   return seconds;
 }
 
@@ -184,10 +198,12 @@ LayoutBasis LayoutBasis::of(const plan::Manifest &manifest,
                             const PlanReport &report, const Cluster &cluster) {
   LayoutBasis basis;
   const MemoryReport &memory = report.roles.front().memory;
-  const double launches = secondsOfLaunches(manifest.roles(0), cluster.device);
-  basis.seconds = std::max(0., report.stepSeconds - launches);
+  const HostSeconds host = hostSecondsOf(manifest, cluster.device);
+  basis.seconds = std::max(0., report.stepSeconds - host.sum());
   basis.launchSeconds =
-      launches / double(std::max<int64_t>(1, manifest.accumulate()));
+      host.launches / double(std::max<int64_t>(1, manifest.accumulate()));
+  basis.updateLaunchSeconds = host.updates;
+  basis.callSeconds = cluster.device.callSeconds;
   basis.parameterBytes = 4 * report.parameters;
   basis.optimizerBytes = double(memory.classes[plan::OPTIMIZER_STATE]);
   basis.persistentBytes = double(memory.classes[plan::PARAMETERS]) +
@@ -212,6 +228,24 @@ static double secondsOf(const Cluster &cluster, plan::CollectiveKind kind,
       .seconds(cluster);
 }
 
+/// Programs that a rank calls for each micro-batch. A stage has its forward and
+/// its backward in two.
+static double callsOf(const StepLayout &layout) {
+  if (layout.pp == 1)
+    return 1;
+  const double parts = layout.schedule == "zero-bubble=h1" ? 3 : 2;
+  return parts * double(std::max<int64_t>(1, layout.chunks));
+}
+
+/// Seconds of an update, beside what it computes. One micro-batch without
+/// stages has it in the same program.
+static double secondsOfUpdate(const StepLayout &layout,
+                              const LayoutBasis &basis) {
+  const bool isApart = layout.accumulate > 1 || layout.pp > 1;
+  return basis.updateLaunchSeconds / double(layout.pp) +
+         (isApart ? basis.callSeconds : 0);
+}
+
 LayoutEstimate estimateLayout(const StepLayout &layout,
                               const LayoutBasis &basis,
                               const Cluster &cluster) {
@@ -220,10 +254,11 @@ LayoutEstimate estimateLayout(const StepLayout &layout,
   const double samples = double(layout.dp * layout.ep * layout.sp);
   const double layers = double(basis.layers) / pp;
   // A rank launches the kernels of its layers for every micro-batch, however
-  // small its parts of them are.
+  // small its parts of them are, and calls as many programs as any other.
   const double compute =
       (basis.seconds / double(layout.ranks()) + basis.launchSeconds * m / pp) *
-      (again ? 4. / 3 : 1);
+          (again ? 4. / 3 : 1) +
+      callsOf(layout) * basis.callSeconds * m;
   // Two sums each way a layer (Shoeybi et al. 2019).
   const double sums = (again ? 6 : 4) * layers * m *
                       secondsOf(cluster, plan::ALL_REDUCE, layout.tp, 1,
@@ -244,7 +279,8 @@ LayoutEstimate estimateLayout(const StepLayout &layout,
   const double split = layout.schedule == "zero-bubble=h1" ? .6 : 1;
   const double bubble = stage * split * (pp - 1) / (chunks * m);
   LayoutEstimate estimate;
-  estimate.seconds = stage + bubble + std::max(0., states - hidden);
+  estimate.seconds = stage + bubble + std::max(0., states - hidden) +
+                     secondsOfUpdate(layout, basis);
   const double shares = double(layout.tp * layout.pp * layout.ep);
   const double over = double(layout.dp * layout.sp);
   double kept = basis.persistentBytes;

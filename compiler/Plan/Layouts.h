@@ -59,9 +59,11 @@ std::vector<StepLayout> listLayouts(const LayoutSpace &space);
 
 /// One rank's plan of the whole batch, to compose from.
 struct LayoutBasis {
-  double seconds = 0;         // of its step, without its launches
-  double launchSeconds = 0;   // of those of a micro-batch
-  double parameterBytes = 0;  // of what is trained, float32
+  double seconds = 0;             // of its step, without its launches and calls
+  double launchSeconds = 0;       // of the instructions of a micro-batch
+  double updateLaunchSeconds = 0; // of those of the update
+  double callSeconds = 0;         // of one call of a program
+  double parameterBytes = 0;      // of what is trained, float32
   double persistentBytes = 0; // parameters, gradients and optimizer's states
   double optimizerBytes = 0;
   double activationBytes = 0; // of the whole batch, kept at once

@@ -197,15 +197,18 @@ std::string explainHostMemory(const plan::Manifest &manifest,
 
 /// Whether weights would not fit even if there were nothing else; empty if they
 /// would.
-std::string explainWeights(const Cluster &cluster, const PlanReport &report) {
+std::string explainWeights(const plan::Manifest &manifest,
+                           const Cluster &cluster, const PlanReport &report) {
   uint64_t most = 0;
   for (const auto &role : report.roles)
     most = std::max<uint64_t>(most, role.memory.classes[plan::PARAMETERS]);
-  if (double(most) <= double(cluster.device.memoryBytes))
+  const uint64_t room = cluster.device.memoryBytes;
+  if (room == 0 || most <= room)
     return "";
   return formatv("weights: a rank's alone take {0}, before gradients, moments "
-                 "and activations, and a device has {1}",
-                 printSize(most), printSize(cluster.device.memoryBytes))
+                 "and activations, and a device has {1}: {2}",
+                 printSize(most), printSize(room),
+                 explainStates(manifest, plan::PARAMETERS))
       .str();
 }
 
@@ -230,7 +233,8 @@ std::vector<std::string> findLimits(const plan::Manifest &manifest,
                                     const Cluster &cluster,
                                     const PlanReport &report) {
   std::vector<std::string> limits;
-  if (std::string weights = explainWeights(cluster, report); !weights.empty())
+  if (std::string weights = explainWeights(manifest, cluster, report);
+      !weights.empty())
     limits.push_back(std::move(weights));
   if (!report.fitsDevice)
     limits.push_back(explainMemory(manifest, cluster, report));

@@ -33,7 +33,8 @@ std::vector<const TriedLayout *> SearchReport::pareto() const {
   return front;
 }
 
-void takeReport(const PlanReport &report, TriedLayout &tried) {
+void takeReport(const plan::Manifest &manifest, const Cluster &cluster,
+                const PlanReport &report, TriedLayout &tried) {
   const MemoryReport &memory = report.roles[size_t(report.largestRole)].memory;
   tried.seconds = report.stepSeconds;
   tried.bytes = double(memory.peak);
@@ -52,12 +53,13 @@ void takeReport(const PlanReport &report, TriedLayout &tried) {
   }
   tried.parts["waiting for other stages"] =
       std::max(0.0, report.stepSeconds - accounted);
-  tried.memory = {
-      {"parameters", double(memory.atPeak[plan::PARAMETERS])},
-      {"gradients", double(memory.atPeak[plan::GRADIENTS])},
-      {"optimizer", double(memory.atPeak[plan::OPTIMIZER_STATE])},
-      {"activations", double(memory.atPeak[plan::ACTIVATIONS])},
-      {"communication", double(memory.atPeak[plan::COMMUNICATION])}};
+  tried.memory = {{"parameters", double(memory.atPeak[plan::PARAMETERS])},
+                  {"gradients", double(memory.atPeak[plan::GRADIENTS])},
+                  {"optimizer", double(memory.atPeak[plan::OPTIMIZER_STATE])},
+                  {"activations", double(memory.atPeak[plan::ACTIVATIONS])},
+                  {"communication", double(memory.atPeak[plan::COMMUNICATION])},
+                  {"workspace", double(memory.atPeak[plan::WORKSPACE])}};
+  tried.limits = findLimits(manifest, cluster, report);
 }
 
 std::string triedAsText(const TriedLayout &tried) {
@@ -71,7 +73,8 @@ std::string triedAsText(const TriedLayout &tried) {
               {"hfu", tried.hfu},
               {"mfu", tried.mfu},
               {"parts", tried.parts},
-              {"memory", tried.memory}}
+              {"memory", tried.memory},
+              {"limits", tried.limits}}
       .dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -90,6 +93,7 @@ bool triedFromText(const std::string &text, TriedLayout &tried) {
   tried.mfu = json.value("mfu", 0.0);
   tried.parts = json.value("parts", tried.parts);
   tried.memory = json.value("memory", tried.memory);
+  tried.limits = json.value("limits", tried.limits);
   return true;
 }
 
@@ -127,12 +131,44 @@ std::string explainLoss(const TriedLayout &winner, const TriedLayout &loser) {
 
 namespace {
 
+/// The class of most bytes at the peak; empty where nothing is known.
+std::string findFullest(const TriedLayout &tried) {
+  const auto most = std::max_element(
+      tried.memory.begin(), tried.memory.end(),
+      [](const auto &a, const auto &b) { return a.second < b.second; });
+  return most == tried.memory.end() ? "" : most->first;
+}
+
+/// "most of the memory is activations in 12 of them, optimizer in 3".
+std::string countFullest(const SearchReport &report) {
+  std::map<std::string, size_t> counts;
+  for (const TriedLayout &each : report.tried)
+    if (each.failure.empty() && !each.fitsDevice)
+      ++counts[findFullest(each)];
+  std::vector<std::pair<size_t, std::string>> sorted;
+  for (const auto &[name, count] : counts)
+    sorted.push_back({count, name});
+  std::stable_sort(
+      sorted.begin(), sorted.end(),
+      [](const auto &a, const auto &b) { return a.first > b.first; });
+  std::string text;
+  for (const auto &[count, name] : sorted)
+    text += formatv("{0}{1} in {2}{3}",
+                    text.empty() ? "most of the memory is " : ", ", name, count,
+                    text.empty() ? " of them" : "")
+                .str();
+  return text;
+}
+
 /// Explains why no layout fits, and what would help.
 std::string explainNoFit(const SearchReport &report, const Cluster &cluster) {
   const TriedLayout *least = nullptr;
-  for (const TriedLayout &each : report.tried)
+  size_t compiled = 0;
+  for (const TriedLayout &each : report.tried) {
+    compiled += each.failure.empty();
     if (each.failure.empty() && (!least || each.bytes < least->bytes))
       least = &each;
+  }
   if (!least)
     return "no layout compiles" +
            (report.tried.empty()
@@ -140,32 +176,17 @@ std::string explainNoFit(const SearchReport &report, const Cluster &cluster) {
                               "and number of ranks")
                 : "; the first says: " + report.tried.front().failure) +
            "\n";
-  if (least->fitsDevice)
-    return formatv("no layout fits: the least that a device needs is {0} "
-                   "({1}), for which a host needs {2} of its {3}; more nodes, "
-                   "--zero 1 or less in --offload would help\n",
-                   printSize(uint64_t(least->bytes)), least->layout.options(),
-                   printSize(uint64_t(least->hostBytes)),
-                   printSize(cluster.hostMemoryBytes))
-        .str();
-  const auto most = std::max_element(
-      least->memory.begin(), least->memory.end(),
-      [](const auto &a, const auto &b) { return a.second < b.second; });
-  std::string help = "more ranks";
-  if (most->first == "activations" || most->first == "communication")
-    help = "a smaller batch, more micro-batches, --recompute full or --offload "
-           "activations";
-  else if (least->layout.zero < 3)
-    help = "--zero 3, more ranks, or --offload optimizer";
-  else
-    help = "more ranks, or --offload optimizer,parameters";
-  return formatv(
-             "no layout fits into {0}: the least is {1} ({2}), of which {3} "
-             "are {4}; {5} would help\n",
-             printSize(cluster.device.memoryBytes),
-             printSize(uint64_t(least->bytes)), least->layout.options(),
-             printSize(uint64_t(most->second)), most->first, help)
-      .str();
+  std::string text =
+      formatv("none of {0} layouts fits: the least that a device needs is {1}, "
+              "and it has {2} ({3})\n",
+              compiled, printSize(uint64_t(least->bytes)),
+              printSize(cluster.device.memoryBytes), least->layout.options());
+  if (const std::string counts = countFullest(report); !counts.empty())
+    text += counts + "\n";
+  text += "the limits of that one, and what would help:\n";
+  for (const std::string &limit : least->limits)
+    text += "  " + limit + "\n";
+  return text;
 }
 
 void printRow(llvm::raw_ostream &os, const TriedLayout &each) {
@@ -196,6 +217,7 @@ Json asJson(const TriedLayout &each) {
   json["composed_step_s"] = each.estimate.seconds;
   json["composed_memory"] = each.estimate.bytes;
   json["parts_s"] = each.parts;
+  json["limits"] = each.limits;
   return json;
 }
 

@@ -1,5 +1,4 @@
-//===- SearchReport.h - the layouts that were tried, and the best *- C++
-//-*-===//
+//===- SearchReport.h - layouts that were tried, the best -------*- C++ -*-===//
 #ifndef ZC_COMPILER_PLAN_SEARCHREPORT_H
 #define ZC_COMPILER_PLAN_SEARCHREPORT_H
 
@@ -21,6 +20,7 @@ struct TriedLayout {
   std::map<std::string, double> parts;
   /// Bytes by class at the largest role's peak: "activations", ...
   std::map<std::string, double> memory;
+  std::vector<std::string> limits; // see findLimits()
 };
 
 struct SearchReport {
@@ -38,8 +38,9 @@ struct SearchReport {
   std::vector<const TriedLayout *> pareto() const;
 };
 
-/// Copies a plan's numbers to its layout.
-void takeReport(const PlanReport &report, TriedLayout &tried);
+/// Copies a plan's numbers and limits to its layout.
+void takeReport(const plan::Manifest &manifest, const Cluster &cluster,
+                const PlanReport &report, TriedLayout &tried);
 
 /// Between parent and child.
 std::string triedAsText(const TriedLayout &tried);

@@ -247,12 +247,18 @@ private:
       level.size = fields.integer("size", 1, int64_t(1) << 32);
       level.bytesPerSecond = fields.number("bytes_per_s", 0, kMostBytes);
       level.latencySeconds = fields.number("latency_s", 0, kMostSeconds);
+      const double ofLink = level.bytesPerSecond;
       // Links that the devices of a block of the level below share.
-      if (fields.has("links_per_block"))
+      const bool isShared = fields.has("links_per_block");
+      if (isShared)
         level.bytesPerSecond *=
             double(fields.integer("links_per_block", 1, 1 << 20)) /
             double(below);
       level.bytesPerSecond /= fields.number("oversubscription", 1, 1e6, 1);
+      if (isShared && below > 1)
+        level.aloneBytesPerSecond =
+            std::max(level.bytesPerSecond,
+                     std::min(ofLink, level.bytesPerSecond * double(below)));
       if (level.size % below != 0)
         fields.fail("size",
                     strCat("is no multiple of the level's below, ", below));

@@ -81,12 +81,17 @@ struct SimulatedDevice {
 
 /// Blocks of `size` neighbouring ranks, joined by links. A device sends
 /// bytesPerSecond and receives as much at once; where the devices of a block of
-/// the level below share a number of links, each has its share.
+/// the level below share a number of links, that is its share of them.
 struct LinkLevel {
   std::string name;
   int64_t size = 1;
-  double bytesPerSecond = 0; // of one device, by now; 0: at once
+  double bytesPerSecond = 0; // of one device; 0: at once
   double latencySeconds = 0; // of one message
+  /// Of one device while no other of its block sends: what one link carries, or
+  /// its share of more links than devices. 0: a device has its own links.
+  double aloneBytesPerSecond = 0;
+
+  bool isShared() const { return aloneBytesPerSecond > 0; }
 };
 
 /// How a collective may be computed where its plan leaves that open.

@@ -181,9 +181,28 @@ TransferCost direct(const Spread &spread, double bytes, bool isAllToAll) {
   return cost;
 }
 
-/// One that the plan has fixed, in its rounds, over the outermost level.
-TransferCost fixedCost(const Spread &spread, plan::CollectiveKind kind,
-                       plan::CollectiveAlgorithm algorithm, double bytes) {
+/// The way of an algorithm that a plan fixes, if it is one of them.
+std::optional<CollectiveWay> wayOf(plan::CollectiveAlgorithm algorithm) {
+  switch (algorithm) {
+  case plan::RING:
+    return CollectiveWay::Ring;
+  case plan::RECURSIVE_DOUBLING:
+    return CollectiveWay::Doubling;
+  case plan::RABENSEIFNER:
+    return CollectiveWay::Rabenseifner;
+  default:
+    return std::nullopt;
+  }
+}
+
+/// A ring that brings all to one rank, or from it.
+TransferCost rootedRing(const Spread &spread, double bytes) {
+  return ring(spread, bytes * spread.ranks / (spread.ranks - 1), 1);
+}
+
+/// One that the plan has fixed.
+CollectiveShape fixedShape(const Spread &spread, plan::CollectiveKind kind,
+                           plan::CollectiveAlgorithm algorithm, double bytes) {
   CollectiveShape shape;
   shape.kind = kind;
   shape.algorithm = algorithm;
@@ -192,11 +211,36 @@ TransferCost fixedCost(const Spread &spread, plan::CollectiveKind kind,
   shape.elements = int64_t(bytes);
   if (isDivided(kind) || kind == plan::ALL_TO_ALL)
     shape.elements -= shape.elements % shape.ranks;
+  return shape;
+}
+
+/// Messages of the busiest rank to all others: each level has those to ranks
+/// that it joins, and a round takes what the slowest of its messages does.
+TransferCost costOfRounds(const Spread &spread, const CollectiveShape &shape) {
   const CollectiveCost closed = costOf(shape);
   TransferCost cost = spread.none();
   cost.latencySeconds = closed.steps * spread.worstLatency();
-  cost.bytes[spread.levels.back().level] = double(closed.sentBytes);
+  for (const Spread::Level &level : spread.levels)
+    cost.bytes[level.level] = double(closed.sentBytes) * level.inside *
+                              (level.parts - 1) / (spread.ranks - 1);
   return cost;
+}
+
+/// On one level by the bytes that are really sent, which may not divide; over
+/// several as if the algorithm were the cluster's.
+TransferCost fixedCost(const Spread &spread, const CollectiveShape &shape,
+                       double bytes) {
+  const plan::CollectiveAlgorithm algorithm = effectiveAlgorithm(shape);
+  const std::optional<CollectiveWay> way = wayOf(algorithm);
+  const bool isRooted =
+      shape.kind == plan::BROADCAST || shape.kind == plan::REDUCE;
+  if (shape.kind == plan::SEND_RECEIVE)
+    return direct(spread, bytes, false);
+  if (spread.levels.size() > 1 && way && hasWays(shape.kind))
+    return costOfWay(*way, shape.kind, spread, bytes);
+  if (spread.levels.size() > 1 && isRooted && algorithm == plan::RING)
+    return rootedRing(spread, bytes);
+  return costOfRounds(spread, shape);
 }
 
 /// A cost and the protocol that it has.
@@ -242,20 +286,6 @@ Chosen choose(const Cluster &cluster, plan::CollectiveKind kind,
       best = Chosen{{way, std::move(priced.protocol)}, std::move(priced.cost)};
   }
   return *best; // a cluster has one way at least
-}
-
-/// The way of an algorithm that a plan fixes, if it is one of them.
-std::optional<CollectiveWay> wayOf(plan::CollectiveAlgorithm algorithm) {
-  switch (algorithm) {
-  case plan::RING:
-    return CollectiveWay::Ring;
-  case plan::RECURSIVE_DOUBLING:
-    return CollectiveWay::Doubling;
-  case plan::RABENSEIFNER:
-    return CollectiveWay::Rabenseifner;
-  default:
-    return std::nullopt;
-  }
 }
 
 /// Seconds of the collective by those of its kind that were timed, ascending in
@@ -324,10 +354,12 @@ bool isTimed(const Cluster &cluster, plan::CollectiveAlgorithm algorithm,
 TransferCost costOfFixed(const Cluster &cluster, plan::CollectiveKind kind,
                          plan::CollectiveAlgorithm algorithm,
                          const GroupPlace &place, double bytes) {
+  const CollectiveShape shape =
+      fixedShape(Spread(cluster, place), kind, algorithm, bytes);
   auto form = [&](const Spread &spread) {
-    return fixedCost(spread, kind, algorithm, bytes);
+    return fixedCost(spread, shape, bytes);
   };
-  const std::optional<CollectiveWay> way = wayOf(algorithm);
+  const std::optional<CollectiveWay> way = wayOf(effectiveAlgorithm(shape));
   return way && hasWays(kind) ? takeQuickest(cluster, place, *way, form).cost
                               : form(Spread(cluster, place));
 }
@@ -341,7 +373,7 @@ TransferCost costOfForm(const Cluster &cluster, plan::CollectiveKind kind,
   if (hasWays(kind))
     return choose(cluster, kind, place, bytes).cost;
   if (kind == plan::BROADCAST || kind == plan::REDUCE)
-    return ring(spread, bytes * spread.ranks / (spread.ranks - 1), 1);
+    return rootedRing(spread, bytes);
   return direct(spread, bytes, kind != plan::SEND_RECEIVE);
 }
 

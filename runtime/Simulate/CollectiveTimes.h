@@ -52,7 +52,9 @@ struct TransferCost {
 ///
 /// Over several levels the rings of a block's ranks share the bytes that leave
 /// the block, as NCCL's channels do. The quickest of the cluster's ways is
-/// taken, unless `algorithm` says which, and of a way's protocols the quickest:
+/// taken, unless `algorithm` says which (one that is no way, as `parallel`,
+/// sends to all others, over each level to those that it joins), and of a way's
+/// protocols the quickest:
 /// a is its latency, b the level's rate times its share, and its start is
 /// added. All other kinds of collectives, and messages, have the levels' a and
 /// b. Inside the innermost level a kind that was timed for as many ranks takes

@@ -2,7 +2,7 @@
 #include "runtime/Plan/Order/RunOfSteps.h"
 #include "runtime/Plan/Types.h"
 #include "runtime/Simulate/OrderWalk.h"
-#include "runtime/Simulate/SharedLinks.h"
+#include "runtime/Simulate/RoleLinks.h"
 
 #include <algorithm>
 #include <deque>
@@ -17,24 +17,22 @@ namespace {
 class Simulation : public SimulatedWorld {
 public:
   Simulation(const plan::Manifest &manifest, const Cluster &cluster,
-             const TimedPrograms &programs, const std::vector<RoleUse> &uses,
-             Phase phase, std::vector<SimulatedSpan> *spans)
+             const Mesh &mesh, const TimedPrograms &programs,
+             const std::vector<RoleUse> &uses, Phase phase,
+             std::vector<SimulatedSpan> *spans)
       : manifest(manifest), cluster(cluster), programs(programs), spans(spans),
-        meetings(programs.numMeetings()) {
+        meetings(programs.numMeetings()), roleLinks(cluster, mesh, programs),
+        links(roleLinks.links()) {
     const size_t roles = size_t(manifest.roles_size());
     computing.resize(roles);
     sending.resize(roles);
     slowdown.resize(roles, 1);
-    for (size_t i = 0; i < roles * cluster.levels.size() * 2; ++i)
-      links.addLink(
-          cluster.levels[i / 2 % cluster.levels.size()].bytesPerSecond);
     for (uint32_t i = 0; i < roles; ++i) {
       const plan::Role &role = manifest.roles(int(i));
       walks.push_back(
           std::make_unique<OrderWalk>(i, role, uses[i], orderOf(role, phase),
                                       programs, cluster.device, *this, spans));
       walks.back()->times().sentBytes.resize(cluster.levels.size());
-      walks.back()->times().busyBytes.resize(cluster.levels.size());
     }
   }
 
@@ -58,7 +56,12 @@ public:
 
   double now() const override { return time; }
   double end() const { return time; }
-  const OrderWalk &walk(size_t role) const { return *walks[role]; }
+  SimulatedRole times(uint32_t role) const {
+    SimulatedRole times = walks[role]->times();
+    for (size_t level = 0; level < cluster.levels.size(); ++level)
+      times.busyBytes.push_back(roleLinks.busyBytes(role, level));
+    return times;
+  }
 
   void computeFor(uint32_t role, uint32_t stream, double seconds) override {
     if (stream != 0)
@@ -210,10 +213,6 @@ private:
     push(time + transfer.cost.latencySeconds, {Event::Opened, index, 0, 0});
   }
 
-  size_t linkOf(uint32_t role, size_t level, bool isIn) const {
-    return (role * cluster.levels.size() + level) * 2 + isIn;
-  }
-
   std::vector<uint32_t> rolesOf(const Transfer &transfer) const {
     if (transfer.isMessage)
       return {transfer.sender.role, transfer.receiver.role};
@@ -235,12 +234,10 @@ private:
       for (uint32_t role : roles)
         for (bool isIn : {false, true})
           if (!transfer.isMessage || isIn == (role != transfer.sender.role)) {
-            const double taken = transfer.cost.takenBytes(level);
-            uses.push_back({linkOf(role, level, isIn), taken});
-            if (isIn)
-              continue;
-            walks[role]->times().sentBytes[level] += bytes;
-            walks[role]->times().busyBytes[level] += taken;
+            roleLinks.take(role, level, isIn, transfer.cost.takenBytes(level),
+                           uses);
+            if (!isIn)
+              walks[role]->times().sentBytes[level] += bytes;
           }
     }
     for (uint32_t role : rolesOf(transfer))
@@ -332,7 +329,8 @@ private:
   std::deque<Transfer> transfers;
   std::map<uint64_t, uint32_t> posted; // with one end
   std::map<uint64_t, std::deque<uint32_t>> lines;
-  SharedLinks links;
+  RoleLinks roleLinks;
+  SharedLinks &links;
   std::vector<uint32_t> flowing; // transfers, by ids of `links`
   std::priority_queue<Timed, std::vector<Timed>, std::greater<>> queue;
   uint64_t events = 0;
@@ -362,7 +360,7 @@ Result<SimulatedOrders> simulateOrders(const plan::Manifest &manifest,
   ZC_ASSIGN_OR_RETURN(const TimedPrograms programs,
                       TimedPrograms::of(manifest, cluster, options.placement));
   SimulatedOrders simulated;
-  Simulation simulation(manifest, cluster, programs, uses, phase,
+  Simulation simulation(manifest, cluster, mesh, programs, uses, phase,
                         options.keepsSpans ? &simulated.spans : nullptr);
   for (auto [rank, factor] : options.stragglers) {
     if (rank < 0 || rank >= mesh.ranks())
@@ -373,7 +371,7 @@ Result<SimulatedOrders> simulateOrders(const plan::Manifest &manifest,
   ZC_RETURN_IF_ERROR(simulation.run());
   simulated.seconds = simulation.end();
   for (int i = 0; i < manifest.roles_size(); ++i)
-    simulated.roles.push_back(simulation.walk(size_t(i)).times());
+    simulated.roles.push_back(simulation.times(uint32_t(i)));
   return simulated;
 }
 

@@ -40,7 +40,8 @@ struct SimulatedRole {
   double end = 0;     // when it has done all
   double flops = 0;   // that it has computed
   std::vector<double> sentBytes; // by level of the cluster
-  /// The same, times how much slower than by the level's rate they were.
+  /// The bytes that would have kept a rank's share of the level's links busy as
+  /// long as the busiest of them were.
   std::vector<double> busyBytes;
 };
 

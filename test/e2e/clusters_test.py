@@ -304,12 +304,26 @@ class Compilations(ZcTest):
                 ["'gpus' has devices of kind 'cuda', not 'cpu'", "--target",
                  "cpu", "--cluster", gpu],
                 ["'gpus' has room for 8 ranks, fewer than 16",
-                 "--mesh", "dp=16", "--cluster", gpu],
-                ["no cluster file 'absent.json'; presets are .*h100-dgx",
-                 "--cluster", "absent.json"]):
+                 "--mesh", "dp=16", "--cluster", gpu]):
             with self.subTest(wrong=wrong):
                 self.fails(2, [wrong], "compile", gpt.model,
                            *gpt.compile_options("adamw"), *options)
+
+    def test_files_that_cannot_be_read(self):
+        """The usage was right, and the work failed: in compilations as in
+        plans."""
+        gpt = Fixture("gpt")
+        broken = self.folder / "broken.json"
+        broken.write_text("{")
+        for cluster, message in (
+                ("absent.json",
+                 "no cluster file 'absent.json'; presets are .*h100-dgx"),
+                (broken, "broken.json: is no JSON")):
+            for command in ("compile", "plan"):
+                with self.subTest(cluster=cluster, command=command):
+                    self.fails(1, [message], command, gpt.model,
+                               *gpt.compile_options("adamw"), "--cluster",
+                               cluster)
 
 
 if __name__ == "__main__":

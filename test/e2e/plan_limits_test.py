@@ -4,6 +4,7 @@ import json
 import unittest
 
 from plan_test import LOSS, PlanTest
+from zctest import run
 
 SIZES = dict(layers=4, width=128, heads=4, length=32, vocabulary=256)
 
@@ -138,6 +139,57 @@ class Limits(LimitsTest):
         limit, = self.limits(cluster, "--accumulate", 8, "--offload",
                              "optimizer,parameters")
         self.assertNotIn("--offload", limit)
+
+
+class Searches(LimitsTest):
+    """A-09: a search that finds nothing names the limits of the layout that
+    needs least, as the plan of that layout does."""
+
+    def reason(self, cluster, *layout, others=(), **sizes):
+        """`layout`: options that are part of what a search prints."""
+        model = self.write_large(**dict(SIZES, batch=8, **sizes))
+        given = (model, *LOSS, "--cluster", cluster, *others)
+        code, out, err = run("plan", *given, *layout, "--search", "--json")
+        self.assertEqual(code, 1, err)
+        search = json.loads(out)["search"]
+        self.assertIsNone(search["winner"])
+        least = min((each for each in search["layouts"]
+                     if "failure" not in each), key=lambda each: each["memory"])
+        alone = self.plan(*given, *least["options"].split())
+        self.assertEqual(alone["limits"], least["limits"])
+        for limit in least["limits"]:
+            self.assertIn(f"\n  {limit}\n", search["reason"])
+        return search["reason"]
+
+    def test_states(self):
+        self.assertIn(
+            "of the optimizer's states: each of 4 ranks holds them whole; "
+            "--zero 1 divides them",
+            self.reason(self.describe(memory=8e6), "--mesh", "dp=4", "--zero",
+                        0, "--accumulate", 2, "--recompute", "none"))
+
+    def test_one_layer(self):
+        self.assertIn(
+            "of gathered units and buckets: a layer that is gathered whole is "
+            "too large; --unit",
+            self.reason(self.describe(memory=4e6), "--mesh", "dp=8", "--zero",
+                        3, "--accumulate", 1, "--recompute", "none",
+                        others=("--unit", 1 << 30, "--optimizer", "sgd")))
+
+    def test_micro_batches_under_way(self):
+        self.assertRegex(
+            self.reason(self.describe(memory=2e6), "--mesh", "pp=4",
+                        "--schedule", "gpipe", "--accumulate", 8, "--recompute",
+                        "none", others=("--optimizer", "sgd"), length=256),
+            "role . holds those of the micro-batches under way, .*; "
+            "--recompute layer")
+
+    def test_traffic_of_tp(self):
+        slow = self.describe(memory=1e6, fast=1e8, slow=1e8)
+        reason = self.reason(slow, "--mesh", "tp=4")
+        self.assertRegex(reason, r"\n  tp: a rank waits .*: fewer ranks along "
+                                 r"it, more samples \(--batch\), or faster")
+        self.assertRegex(reason, r"\n  memory: ")
 
 
 class Scaling(PlanTest):

@@ -12,14 +12,28 @@ SGD = ("--optimizer", "sgd", "--momentum", "0.9")
 # Bounds from the issue of `zc plan`; the guide explains wider ones.
 BOUNDS = {"TSM ResNet-50": 0.10}
 OUTSIDE = {"TSM ResNet-50"}
+# Where each run's layout and figure are from.
+MEGATRON = "Narayanan et al. 2021, arXiv 2104.04473, table "
+TORCHTITAN = "benchmarks of pytorch/torchtitan, December 2024"
+SOURCES = {
+    "Megatron-LM 145.6B": MEGATRON + "1",
+    "Megatron-LM 174.6B": MEGATRON + "2",
+    "Megatron-LM 174.6B, more GPUs": MEGATRON + "2",
+    "Megatron-LM 529.6B": MEGATRON + "1",
+    "Megatron-LM 1008B": MEGATRON + "1",
+    "Llama 3 405B": "Grattafiori et al. 2024, arXiv 2407.21783, table 4",
+    "torchtitan 405B, 1F1B": TORCHTITAN,
+    "torchtitan 405B, interleaved": TORCHTITAN,
+    "TSM ResNet-50": "Lin, Gan, Han 2019, arXiv 1910.00932"}
 
 
 def rows():
-    """The guide's table: {run: (GPUs, batch, published, planned, off by)}."""
+    """The guide's table: {run: (GPUs, batch, published, planned, off by,
+    source)}."""
     found = {}
     for line in GUIDE.read_text().splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if len(cells) == 6 and re.match(r"[-+]\d", cells[5]):
+        if len(cells) == 7 and re.match(r"[-+]\d", cells[5]):
             found[cells[0]] = cells[1:]
     return found
 
@@ -28,7 +42,7 @@ class PublicRuns(PlanTest):
 
     def check(self, run, figure):
         """The guide has what is planned, and says how far that is off."""
-        _, _, published, planned, off = rows()[run]
+        _, _, published, planned, off, _ = rows()[run]
         published, planned = (float(each.split()[0])
                               for each in (published, planned))
         self.assertAlmostEqual(figure / planned, 1, delta=0.01, msg=run)
@@ -38,19 +52,21 @@ class PublicRuns(PlanTest):
                          run)
 
     def test_every_row_is_planned(self):
-        self.assertEqual(len(rows()), 7)
+        self.assertEqual({run: cells[-1] for run, cells in rows().items()},
+                         SOURCES)
         self.assertLess(OUTSIDE, set(rows()))
 
     def megatron(self, layers, width, heads, batch, pp, dp, chunks):
+        schedule = ("interleaved", "--chunks", chunks) if chunks > 1 else (
+            "1f1b",)
         model = self.write_large("large_gpt.py", layers=layers, width=width,
                            heads=heads, vocabulary=51200, batch=batch,
                            length=2048)
         plan = self.plan(
             model, *LOSS, "--cluster", "a100-dgx", "--mesh",
             f"dp={dp},pp={pp},tp=8", "--accumulate", batch // dp,
-            "--schedule", "interleaved", "--chunks", chunks, "--precision",
-            "bf16", "--recompute", "layer", "--placement", "dp,pp,tp",
-            "--divide-messages")
+            "--schedule", *schedule, "--precision", "bf16", "--recompute",
+            "layer", "--placement", "dp,pp,tp", "--divide-messages")
         self.ranks = plan["ranks"]
         return plan["executed_flops"] / plan["step_s"] / plan["ranks"] / 1e12
 
@@ -58,6 +74,13 @@ class PublicRuns(PlanTest):
         self.check("Megatron-LM 145.6B",
                    self.megatron(80, 12288, 96, 2304, 8, 24, 2))
         self.assertEqual(self.ranks, 1536)  # D-26
+
+    def test_megatron_175b(self):
+        """GPT-3's sizes, on the fewest and the most GPUs of that table."""
+        for run, copies in (("Megatron-LM 174.6B", 4),
+                            ("Megatron-LM 174.6B, more GPUs", 16)):
+            self.check(run, self.megatron(96, 12288, 96, 1536, 12, copies, 1))
+            self.assertEqual(self.ranks, 96 * copies)
 
     def test_megatron_530b(self):
         self.check("Megatron-LM 529.6B",

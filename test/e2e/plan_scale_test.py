@@ -80,6 +80,16 @@ class Scale(PlanTest):
         self.assertEqual(drawn.counts["circle"], 2)
         self.assertIn("1.0 x", text)
 
+    def test_the_error_is_told(self):
+        """A row that fails says the error, not the warning in front of it."""
+        loops = ("--max-trips", 3)  # of which the model has none
+        rows = self.scale("--scale", "dp=2,3", *loops)["rows"]
+        self.assertNotIn("failure", rows[0])
+        self.assertIn("samples", rows[1]["failure"])
+        self.assertNotIn("--max-trips", rows[1]["failure"])
+        self.fails(1, ["warning: .*--max-trips", "error: .*samples"], "plan",
+                   *self.options, *loops, "--mesh", "dp=3")
+
     def test_refusals(self):
         def refused(patterns, *options, code=2):
             self.fails(code, patterns, "plan", *self.options, *options)

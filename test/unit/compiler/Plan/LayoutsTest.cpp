@@ -1,6 +1,7 @@
 // Tests which layouts `zc plan --search` looks at, and in which order their
 // estimates put them.
 #include "compiler/Plan/Layouts.h"
+#include "test/unit/runtime/PlanBuilder.h"
 
 #include <gtest/gtest.h>
 
@@ -139,6 +140,89 @@ TEST_F(Estimates, LaunchesAreNotDivided) {
   const double with = estimate(2, 4, 1, 0, 4).seconds;
   // A bubble of a quarter: (pp - 1) / m.
   EXPECT_NEAR(with - without, 4 / 2 * 1.25, 0.1);
+}
+
+/// Each stage calls its forward and its backward for every micro-batch, and
+/// once its update, whatever its part of the layers is.
+TEST_F(Estimates, EachStageCallsItsPrograms) {
+  auto more = [&](int64_t pp, int64_t accumulate) {
+    basis.callSeconds = 0;
+    const double without = estimate(pp, 8 / pp, 1, 0, accumulate).seconds;
+    basis.callSeconds = 1;
+    return estimate(pp, 8 / pp, 1, 0, accumulate).seconds - without;
+  };
+  basis.parameterBytes = 0;         // no sums, of which more would be hidden
+  EXPECT_NEAR(more(1, 1), 1, 1e-9); // a whole step is one program
+  EXPECT_NEAR(more(1, 4), 4 + 1, 1e-9);
+  EXPECT_NEAR(more(2, 4), 2 * 4 * (1 + 1. / 4) + 1, 1e-9);
+  EXPECT_NEAR(more(4, 4), 2 * 4 * (1 + 3. / 4) + 1, 1e-9);
+}
+
+/// An update is launched once, however many micro-batches there are, and a
+/// stage has its share of it.
+TEST_F(Estimates, UpdatesAreLaunchedOnce) {
+  auto more = [&](int64_t pp, int64_t accumulate) {
+    basis.updateLaunchSeconds = 0;
+    const double without = estimate(pp, 8 / pp, 1, 0, accumulate).seconds;
+    basis.updateLaunchSeconds = 1;
+    return estimate(pp, 8 / pp, 1, 0, accumulate).seconds - without;
+  };
+  EXPECT_NEAR(more(1, 1), 1, 1e-9);
+  EXPECT_NEAR(more(1, 8), 1, 1e-9);
+  EXPECT_NEAR(more(4, 8), 1. / 4, 1e-9);
+}
+
+/// A step of one rank: a micro-batch of three kernels, and an update of two. A
+/// single micro-batch has all of them in one program.
+plan::Manifest makeStep(uint32_t microBatches) {
+  plan::Manifest manifest;
+  manifest.set_mode("train");
+  manifest.set_accumulate(microBatches);
+  plan::Role *role = manifest.add_roles();
+  auto add = [&](const char *name, int kernels, int updates) {
+    plan::Program *program = role->add_programs();
+    program->set_name(name);
+    const uint32_t weight =
+        test::addBuffer(*program, plan::PERSISTENT, 0, plan::F32, {8});
+    program->mutable_buffers(int(weight))->set_memory_class(plan::PARAMETERS);
+    const uint32_t value =
+        test::addBuffer(*program, plan::TRANSIENT, 0, plan::F32, {8});
+    for (int i = 0; i < kernels + updates; ++i)
+      test::addKernel(*program, "work", {value, i < kernels ? value : weight},
+                      1, 1);
+    return uint32_t(role->programs_size() - 1);
+  };
+  auto call = [&](uint32_t program) {
+    role->mutable_train()->add_actions()->mutable_call()->set_program(program);
+  };
+  if (microBatches == 1) {
+    call(add("step", 3, 2));
+    return manifest;
+  }
+  const uint32_t micro = add("micro", 3, 0), apply = add("apply", 0, 2);
+  for (uint32_t i = 0; i < microBatches; ++i)
+    call(micro);
+  call(apply);
+  return manifest;
+}
+
+/// Whether the batch is one micro-batch or several, the parts are the same.
+TEST(LayoutBasis, LaunchesOfMicroBatchesAndUpdatesAreApart) {
+  Cluster cluster;
+  cluster.device.launchSeconds = 1;
+  cluster.device.callSeconds = 100;
+  PlanReport report;
+  report.roles.resize(1);
+  for (uint32_t microBatches : {1u, 4u}) {
+    const plan::Manifest manifest = makeStep(microBatches);
+    report.stepSeconds = 1000;
+    const LayoutBasis basis = LayoutBasis::of(manifest, report, cluster);
+    EXPECT_DOUBLE_EQ(basis.launchSeconds, 3);
+    EXPECT_DOUBLE_EQ(basis.updateLaunchSeconds, 2);
+    EXPECT_DOUBLE_EQ(basis.callSeconds, 100);
+    const double calls = microBatches == 1 ? 1 : microBatches + 1;
+    EXPECT_DOUBLE_EQ(basis.seconds, 1000 - 3 * microBatches - 2 - 100 * calls);
+  }
 }
 
 TEST_F(Estimates, AnInnerLinkIsTheQuicker) {

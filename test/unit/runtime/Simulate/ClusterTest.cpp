@@ -28,6 +28,24 @@ TEST(Cluster, LinksOfABlockAreShared) {
   EXPECT_EQ(cluster->size(), 16);
   // 2 links of 2e9 for 4 devices, of which the switch passes a fifth on.
   EXPECT_DOUBLE_EQ(cluster->levels[1].bytesPerSecond, 2e9 * 2 / 4 / 5);
+  // Alone, a device has what the switch passes on of all links of its block.
+  EXPECT_DOUBLE_EQ(cluster->levels[1].aloneBytesPerSecond, 2e9 * 2 / 5);
+  EXPECT_FALSE(cluster->levels[0].isShared());
+}
+
+/// A device has no more than one link to itself, or its share of more links
+/// than devices.
+TEST(Cluster, ADeviceAloneHasALink) {
+  auto aloneWith = [](const std::string &links) {
+    std::string text = kSmall;
+    text.replace(text.find("2, \"oversubscription\": 5"), 24, links);
+    Result<Cluster> cluster = Cluster::parse(text, "c.json");
+    EXPECT_TRUE(cluster.ok()) << cluster.status().message();
+    return cluster->levels[1].aloneBytesPerSecond;
+  };
+  EXPECT_DOUBLE_EQ(aloneWith("2"), 2e9);
+  EXPECT_DOUBLE_EQ(aloneWith("4"), 2e9);
+  EXPECT_DOUBLE_EQ(aloneWith("8"), 4e9);
 }
 
 TEST(Cluster, EveryPresetIsSound) {

@@ -177,6 +177,52 @@ TEST(CollectiveTimes, TheQuickestWayIsTaken) {
   EXPECT_EQ(way(plan::ALL_GATHER, 1e3), "ring");
 }
 
+/// A plan that fixes an algorithm has what a cluster with that way alone has,
+/// in time, in bytes and by its protocols.
+TEST(CollectiveTimes, FixedWaysAreThoseOfTheCluster) {
+  struct Case {
+    plan::CollectiveKind kind;
+    plan::CollectiveAlgorithm fixed;
+    CollectiveWay way;
+  };
+  // Doubling and its halves are one where nothing is reduced twice.
+  const Case cases[] = {
+      {plan::ALL_REDUCE, plan::RING, CollectiveWay::Ring},
+      {plan::ALL_GATHER, plan::RING, CollectiveWay::Ring},
+      {plan::REDUCE_SCATTER, plan::RING, CollectiveWay::Ring},
+      {plan::BROADCAST, plan::RING, CollectiveWay::Ring},
+      {plan::SEND_RECEIVE, plan::PARALLEL, CollectiveWay::Ring},
+      {plan::ALL_REDUCE, plan::RECURSIVE_DOUBLING, CollectiveWay::Doubling},
+      {plan::ALL_REDUCE, plan::RABENSEIFNER, CollectiveWay::Rabenseifner},
+      {plan::ALL_GATHER, plan::RABENSEIFNER, CollectiveWay::Doubling}};
+  for (const Case &each : cases) {
+    Cluster both = twoLevels(each.way);
+    both.protocols = {{"simple", each.way, 7, {4, 40}, {1, 1}},
+                      {"ll", each.way, 2, {.5, 5}, {.5, .25}}};
+    const GroupPlace place = placeOf(both, ranks(32));
+    for (double bytes : {32., 3200., 1e6}) {
+      const TransferCost fixed =
+          costOnCluster(both, each.kind, each.fixed, place, bytes);
+      const TransferCost own =
+          costOnCluster(both, each.kind, plan::AUTO, place, bytes);
+      SCOPED_TRACE(strCat(each.kind, " ", each.fixed, " of ", bytes));
+      EXPECT_DOUBLE_EQ(fixed.latencySeconds, own.latencySeconds);
+      for (size_t level : {size_t(0), size_t(1)})
+        EXPECT_DOUBLE_EQ(fixed.takenBytes(level), own.takenBytes(level));
+    }
+  }
+}
+
+/// 7 of the 31 others are in a rank's own node.
+TEST(CollectiveTimes, FixedRoundsDivideTheirBytes) {
+  const Cluster both = twoLevels(CollectiveWay::Ring);
+  const TransferCost cost = costOnCluster(
+      both, plan::ALL_REDUCE, plan::PARALLEL, placeOf(both, ranks(32)), 3200);
+  EXPECT_DOUBLE_EQ(cost.latencySeconds, 10);
+  EXPECT_DOUBLE_EQ(cost.bytes[0], 7 * 3200);
+  EXPECT_DOUBLE_EQ(cost.bytes[1], 24 * 3200);
+}
+
 /// Two protocols of rings on two levels, and one of trees.
 Cluster withProtocols() {
   Cluster both = cluster({{"node", 8, 100, 1}, {"net", 4096, 10, 10}});

@@ -252,6 +252,79 @@ TEST(Simulation, WhatIsHiddenIsNotExposed) {
   EXPECT_EQ(step.orders.roles[0].exposed.count("dp"), 0u);
 }
 
+/// Two roles of two ranks each: each role computes for so many seconds, and
+/// then adds up 400 bytes between its ranks.
+plan::Manifest makeTwoSums(double first, double second) {
+  plan::Manifest manifest;
+  manifest.set_mode("train");
+  for (const char *name : {"pp", "dp"}) {
+    plan::Setting *axis = manifest.add_mesh();
+    axis->set_name(name);
+    axis->set_value("2");
+  }
+  for (double seconds : {first, second}) {
+    plan::Role *role = manifest.add_roles();
+    plan::Program *program = role->add_programs();
+    program->set_name("step");
+    const uint32_t buffer =
+        addBuffer(*program, plan::TRANSIENT, 0, plan::F32, {100});
+    addWork(*program, seconds);
+    plan::Instruction *sum = program->add_instructions();
+    sum->mutable_collective()->add_axes("dp");
+    sum->mutable_collective()->set_source(buffer);
+    sum->mutable_collective()->set_destination(buffer);
+    role->mutable_train()->add_actions()->mutable_call()->set_program(0);
+  }
+  return manifest;
+}
+
+/// Nodes of two devices, which share so many links of 80 bytes/s to others: one
+/// rank of each role stands on each node.
+SimulatedStep sumBetweenNodes(double first, double second, int links = 1) {
+  Cluster on = cluster({{"node", 2, 0, 0}, {"net", 4, 40. * links, 0, 80}});
+  SimulationOptions options;
+  options.placement = {"dp", "pp"};
+  Result<SimulatedStep> step =
+      simulateStep(makeTwoSums(first, second), on, options);
+  EXPECT_TRUE(step.ok()) << step.status().message();
+  return step.ok() ? *step : SimulatedStep();
+}
+
+/// 400 bytes by the whole link take 5 s; two roles at once take twice as long.
+TEST(Simulation, RolesOfANodeShareItsLinks) {
+  SimulatedStep step = sumBetweenNodes(1, 1);
+  EXPECT_NEAR(step.seconds, 1 + 10, 1e-9);
+  for (const SimulatedRole &role : step.orders.roles) {
+    EXPECT_NEAR(role.end, 1 + 10, 1e-9);
+    EXPECT_NEAR(role.sentBytes[1], 400, 1e-9);
+    // The share of each is 40 bytes/s.
+    EXPECT_NEAR(role.busyBytes[1], 400, 1e-9);
+  }
+  // One behind the other has the whole link, though the other role is there.
+  step = sumBetweenNodes(1, 6);
+  EXPECT_NEAR(step.orders.roles[0].end, 1 + 5, 1e-9);
+  EXPECT_NEAR(step.orders.roles[1].end, 6 + 5, 1e-9);
+  // Where they meet for 2 s, each has half of it meanwhile.
+  step = sumBetweenNodes(1, 4);
+  EXPECT_NEAR(step.orders.roles[0].end, 1 + 3 + 4, 1e-9);
+  EXPECT_NEAR(step.orders.roles[1].end, 4 + 4 + 3, 1e-9);
+  // With a link for each device nobody waits for another.
+  EXPECT_NEAR(sumBetweenNodes(1, 1, 2).seconds, 1 + 5, 1e-9);
+}
+
+/// Ranks of one role send at once, and always have a share each.
+TEST(Simulation, RanksOfARoleShareTheirNodesLinks) {
+  plan::Manifest manifest = makeOverlap();
+  plan::Setting *tp = manifest.add_mesh();
+  tp->set_name("tp");
+  for (int ranks : {1, 2}) {
+    tp->set_value(std::to_string(ranks));
+    const Cluster on =
+        cluster({{"node", ranks, 0, 0}, {"net", 4, 80. / ranks, 0, 80}});
+    EXPECT_NEAR(simulate(manifest, on).seconds, 2 + 5 * ranks + 1, 1e-9);
+  }
+}
+
 /// A store of 3 seconds and a fetch of 2 behind it in the program, beside work
 /// of 1; `waits`: the fetch brings back what was stored.
 plan::Manifest makeCopies(bool waits, uint32_t storing) {
