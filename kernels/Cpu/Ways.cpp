@@ -44,6 +44,22 @@ std::string printScratch(uint64_t bytes) {
   return ", scratch " + std::to_string(bytes);
 }
 
+#if defined(__x86_64__)
+/// "family 25 model 1": virtual machines call processors of several
+/// generations alike, one of which may be twice as fast as another.
+std::string generation() {
+  constexpr uint32_t kExtended = 15;
+  uint32_t eax = 0, other = 0;
+  __get_cpuid(1, &eax, &other, &other, &other);
+  uint32_t family = eax >> 8 & 15, model = eax >> 4 & 15;
+  if (family == 6 || family == kExtended)
+    model += (eax >> 16 & 15) << 4;
+  if (family == kExtended)
+    family += eax >> 20 & 255;
+  return "family " + std::to_string(family) + " model " + std::to_string(model);
+}
+#endif
+
 std::string processorName() {
 #if defined(__x86_64__)
   // The brand string, 48 characters in three leaves of cpuid.
@@ -55,7 +71,7 @@ std::string processorName() {
   std::memcpy(text, words, sizeof(words));
   std::string name = text;
   name.erase(0, name.find_first_not_of(' '));
-  return name.substr(0, name.find_last_not_of(' ') + 1);
+  return name.substr(0, name.find_last_not_of(' ') + 1) + " " + generation();
 #else
   std::ifstream file("/proc/cpuinfo");
   std::string name;
