@@ -1,5 +1,6 @@
 #include "kernels/Cpu/Ways.h"
 #include "kernels/Calls/Division/PointwiseProduct.h"
+#include "kernels/Cpu/ConvolutionWays.h"
 #include "kernels/Cpu/FilterGradient.h"
 #include "kernels/Cpu/InstructionSet.h"
 #include "kernels/Cpu/OneDnn.h"
@@ -124,11 +125,13 @@ std::vector<Way> waysOf(const MatmulSpec &spec) {
 }
 
 std::vector<Way> waysOf(const ConvolutionSpec &spec) {
-  std::vector<Way> ways;
+  std::vector<Way> ways, products;
   if (std::optional<MatmulSpec> product = pointwiseProduct(spec))
     for (Way way : waysOf(*product))
-      ways.push_back(way == Way::Tiles ? Way::TileProduct
-                                       : Way::LibraryProduct);
+      products.push_back(way == Way::Tiles ? Way::TileProduct
+                                           : Way::LibraryProduct);
+  if (pointwiseByProduct(spec.kind))
+    ways = products;
   const bool hasTiles = mayTileConvolution(spec) ||
                         (widestInstructionSet() != InstructionSet::Baseline &&
                          isTiledFilterGradient(spec));
@@ -143,6 +146,8 @@ std::vector<Way> waysOf(const ConvolutionSpec &spec) {
   ways.push_back(Way::Library);
   if (hasTiles && !byRule)
     ways.push_back(Way::Tiles);
+  if (!pointwiseByProduct(spec.kind))
+    ways.insert(ways.end(), products.begin(), products.end());
   return ways;
 }
 
