@@ -249,7 +249,7 @@ std::unique_ptr<Primitive> createOtherThanLibrary(const ConvolutionSpec &spec,
                                                   Way way) {
   const bool byRule = way == Way::Rule;
   std::unique_ptr<Primitive> kernel;
-  if (byRule)
+  if (byRule && pointwiseByProduct(spec.kind))
     kernel = createPointwiseConvolution(spec, workspaceBytes, way);
   else if (way == Way::TileProduct || way == Way::LibraryProduct)
     kernel = createPointwiseConvolution(spec, workspaceBytes,

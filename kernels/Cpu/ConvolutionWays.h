@@ -14,6 +14,9 @@ std::unique_ptr<Primitive> createFilterGradient(const ConvolutionSpec &spec,
                                                 uint64_t workspaceBytes,
                                                 bool ifQuicker);
 
+/// Whether the rule takes convolutions of one tap of this kind as products.
+bool pointwiseByProduct(ConvolutionKind kind);
+
 /// A convolution of one tap as a matmul by that way, or null where it is none
 /// or its matmul needs more than `workspaceBytes`.
 std::unique_ptr<Primitive>

@@ -10,30 +10,67 @@ namespace zc::kernels::ZC_ISA {
 namespace {
 
 // As many rows as fill the registers beside two vectors of b and one element
-// of a.
+// of a. They take kPlaces floats of a's panel.
 #if defined(__AVX512F__)
-constexpr int kRows = 14, kVectors = 2;
+constexpr int kRows = 14, kVectors = 2, kPlaces = 16;
 #elif defined(__AVX2__)
-constexpr int kRows = 6, kVectors = 2;
+constexpr int kRows = 6, kVectors = 2, kPlaces = 6;
 #else
-constexpr int kRows = 8, kVectors = 2;
+constexpr int kRows = 8, kVectors = 2, kPlaces = 8;
 #endif
 static_assert(kRows <= kLanes || kRows % kLanes == 0, "lines are packed so");
 constexpr int kColumns = kVectors * kLanes;
-constexpr int kPlaces = (kRows + kLanes - 1) / kLanes * kLanes; // of a's panel
 // The panels lie in the second-level cache: so many elements of depth ahead
 // they are brought into the first, and lines of c and of what is packed next
 // come some at a time, each after so many elements: all at once would hold up
 // the panels'. Narrower vectors multiply too slowly to wait for panels, and
-// have no slots to spare: with all this AVX2 takes 5 to 10% longer.
+// have no slots to spare within a tile: with all this AVX2 takes 5 to 10%
+// longer. Between their tiles they bring what is packed next.
 constexpr bool kBrings = kLanes == 16;
 constexpr int64_t kAhead = 16, kStep = 16;
+// A panel of b meets so many rows of a before the next one does. Narrow
+// vectors' panels fit into the first-level cache beside some of a's; wide
+// vectors read a's from there and b's from the second level.
+constexpr int64_t kBlockRows = kBrings ? kRows : 16 * kRows;
 constexpr int kLineFloats = 16; // of a cache line
 constexpr int kRowLines = (kColumns + kLineFloats - 1) / kLineFloats;
 
 inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 inline int64_t tilesOf(int64_t count, int64_t tile) {
   return (count + tile - 1) / tile;
+}
+
+//===----------------------------------------------------------------------===//
+// bfloat16 as float32 and back
+//===----------------------------------------------------------------------===//
+
+typedef uint32_t BitVector __attribute__((vector_size(4 * kLanes)));
+typedef uint16_t HalfBits __attribute__((vector_size(2 * kLanes)));
+typedef uint16_t UnalignedHalfBits
+    __attribute__((vector_size(2 * kLanes), aligned(2), may_alias));
+
+using ZC_ISA::load, ZC_ISA::store; // of float32
+
+inline Vector load(const uint16_t *from) {
+  HalfBits bits = *reinterpret_cast<const UnalignedHalfBits *>(from);
+  return reinterpret_cast<Vector>(__builtin_convertvector(bits, BitVector)
+                                  << 16);
+}
+inline float widen(float value) { return value; }
+inline float widen(uint16_t value) {
+  uint32_t bits = static_cast<uint32_t>(value) << 16;
+  float wide;
+  __builtin_memcpy(&wide, &bits, sizeof(wide));
+  return wide;
+}
+
+/// The nearest numbers, of two the even one; NaNs stay NaNs.
+inline void store(uint16_t *to, Vector value) {
+  BitVector bits = reinterpret_cast<BitVector>(value);
+  bits = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+  bits = value == value ? bits : BitVector{} + 0x7fc0;
+  *reinterpret_cast<UnalignedHalfBits *>(to) =
+      __builtin_convertvector(bits, HalfBits);
 }
 
 //===----------------------------------------------------------------------===//
@@ -52,13 +89,33 @@ template <int Width, int Places> struct Panels {
   }
 };
 
-/// Lines whose own elements are contiguous.
+/// How many lines of a vector a panel takes: all where there are places for
+/// them.
 template <int Width, int Places>
+constexpr int kTaken = Places % kLanes == 0 ? kLanes : Width;
+
+/// The first lines of a vector.
+template <int Count> inline void storeFirst(float *to, Vector lines) {
+  if constexpr (Count == kLanes) {
+    store(to, lines);
+  } else {
+    static_assert(kLanes == 8 && Count == 6, "a half and a pair");
+    typedef float Half __attribute__((vector_size(16)));
+    typedef float Pair __attribute__((vector_size(8)));
+    Half low = __builtin_shufflevector(lines, lines, 0, 1, 2, 3);
+    Pair high = __builtin_shufflevector(lines, lines, 4, 5);
+    __builtin_memcpy(to, &low, sizeof(low));
+    __builtin_memcpy(to + 4, &high, sizeof(high));
+  }
+}
+
+/// Lines whose own elements are contiguous.
+template <typename Element, int Width, int Places>
 void packAcross(const MatmulLines &lines, int64_t count, int64_t line,
                 Panels<Width, Places> panels) {
   int64_t present = count - line;
-  const float *from =
-      static_cast<const float *>(lines.data) + line * lines.lineStride;
+  const Element *from =
+      static_cast<const Element *>(lines.data) + line * lines.lineStride;
   int64_t k = 0;
   for (; k + kLanes <= panels.depth; k += kLanes) {
     Vector block[kLanes];
@@ -69,22 +126,24 @@ void packAcross(const MatmulLines &lines, int64_t count, int64_t line,
     float *to = panels.at(line, k);
 #pragma GCC unroll 16
     for (int row = 0; row < kLanes; ++row)
-      store(to + row * Places, block[row]);
+      storeFirst<kTaken<Width, Places>>(to + row * Places, block[row]);
   }
   for (; k < panels.depth; ++k)
-    for (int64_t i = 0; i < kLanes; ++i)
-      panels.at(line, k)[i] = i < present ? from[i * lines.lineStride + k] : 0;
+    for (int64_t i = 0; i < kTaken<Width, Places>; ++i)
+      panels.at(line, k)[i] =
+          i < present ? widen(from[i * lines.lineStride + k]) : 0;
 }
 
 /// Lines that lie next to one another, an element of each.
-inline void packAlong(const float *from, int64_t present, float *to) {
+template <int Count, typename Element>
+inline void packAlong(const Element *from, int64_t present, float *to) {
   if (present >= kLanes)
-    return store(to, load(from));
-  for (int64_t i = 0; i < kLanes; ++i)
-    to[i] = i < present ? from[i] : 0;
+    return storeFirst<Count>(to, load(from));
+  for (int64_t i = 0; i < Count; ++i)
+    to[i] = i < present ? widen(from[i]) : 0;
 }
 
-template <int Width, int Places>
+template <typename Element, int Width, int Places>
 void pack(const MatmulLines &lines, int64_t count, int64_t depth, void *to) {
   Panels<Width, Places> panels{static_cast<float *>(to), depth};
   // Whole panels: lines that are not there are zeros.
@@ -92,17 +151,18 @@ void pack(const MatmulLines &lines, int64_t count, int64_t depth, void *to) {
   constexpr int64_t kSome = Width < kLanes ? Width : kLanes;
   if (lines.lineStride != 1) {
     for (int64_t line = 0; line < padded; line += kSome)
-      packAcross(lines, count, line, panels);
+      packAcross<Element>(lines, count, line, panels);
     return;
   }
   // Some depths at a time: runs of lines are read, and runs of a panel written.
-  constexpr int64_t kRun = 16;
-  auto *data = static_cast<const float *>(lines.data);
+  // Rows a power of two apart meet in one set of the first-level cache.
+  constexpr int64_t kRun = kBrings ? 16 : Width < kLanes ? 8 : 4;
+  auto *data = static_cast<const Element *>(lines.data);
   for (int64_t begin = 0; begin < depth; begin += kRun)
     for (int64_t line = 0; line < padded; line += kSome)
       for (int64_t k = begin; k < least(begin + kRun, depth); ++k)
-        packAlong(data + k * lines.depthStride + line, count - line,
-                  panels.at(line, k));
+        packAlong<kTaken<Width, Places>>(data + k * lines.depthStride + line,
+                                         count - line, panels.at(line, k));
 }
 
 //===----------------------------------------------------------------------===//
@@ -111,25 +171,29 @@ void pack(const MatmulLines &lines, int64_t count, int64_t depth, void *to) {
 
 /// Where the sums of a tile go, and what they begin with.
 struct Target {
-  float *c;
+  char *c;
   int64_t cRow;
+  bool narrow;        // c is bfloat16, else float32
   const float *start; // none: with zeros
   int64_t startRow;
   const int32_t *places; // of rows; none: 0, 1, 2 ...
-  SoonRead *soon;        // brought meanwhile, so many lines a step
+  SoonRead *soon;        // brought meanwhile, so many lines a step or a tile
   int64_t soonLines;
 
   Target at(int64_t row, int64_t column) const {
     int64_t skipped = places ? 0 : row;
-    return {c + skipped * cRow + column,
+    return {c + (skipped * cRow + column) * (narrow ? 2 : 4),
             cRow,
+            narrow,
             start ? start + skipped * startRow + column : nullptr,
             startRow,
             places ? places + row : nullptr,
             soon,
             soonLines};
   }
-  float *row(int64_t row) const { return c + placeOf(row) * cRow; }
+  template <typename Element = float> Element *row(int64_t row) const {
+    return reinterpret_cast<Element *>(c) + placeOf(row) * cRow;
+  }
   const float *startOf(int64_t row) const {
     return start ? start + placeOf(row) * startRow : nullptr;
   }
@@ -198,6 +262,8 @@ inline void multiplyTile(const float *a, const float *b, int64_t depth,
   if (kBrings) {
     addInSteps<Rows>(a, b, depth, target, sum);
   } else {
+    for (int64_t i = 0; i < target.soonLines; ++i)
+      bringLine(*target.soon);
 #pragma GCC unroll 16
     for (int line = 0; line < Rows * kRowLines; ++line)
       bringTarget(target, line);
@@ -236,50 +302,82 @@ inline void multiplyRows(const float *a, const float *b, int64_t rows,
     step(Count<1>());
 }
 
-/// The same where columns may be missing: these go beside c.
+/// A row of sums that lie beside c, on top of `start` where there is one.
+template <typename Element>
+inline void writeRow(const float *sums, const float *start, int64_t columns,
+                     Element *to) {
+  int64_t j = 0;
+  for (; j + kLanes <= columns; j += kLanes)
+    store(to + j, start ? load(start + j) + load(sums + j) : load(sums + j));
+  float rest[kLanes] = {};
+  for (int64_t i = 0; i + j < columns; ++i)
+    rest[i] = start ? start[j + i] + sums[j + i] : sums[j + i];
+  Element last[kLanes];
+  store(last, load(rest));
+  for (int64_t i = 0; i + j < columns; ++i)
+    to[j + i] = last[i];
+}
+
+/// The same where columns may be missing, or c is bfloat16: sums go beside c
+/// first.
 void multiplyPair(const float *a, const float *b, int64_t rows, int64_t columns,
                   int64_t depth, const Target &target) {
-  if (columns == kColumns)
+  if (columns == kColumns && !target.narrow)
     return multiplyRows(a, b, rows, depth, target);
   float beside[kRows * kColumns];
-  multiplyRows(
-      a, b, rows, depth,
-      {beside, kColumns, nullptr, 0, nullptr, target.soon, target.soonLines});
+  multiplyRows(a, b, rows, depth,
+               {reinterpret_cast<char *>(beside), kColumns, false, nullptr, 0,
+                nullptr, target.soon, target.soonLines});
   for (int64_t r = 0; r < rows; ++r) {
-    float *row = target.row(r);
-    const float *start = target.startOf(r);
-    for (int64_t j = 0; j < columns; ++j)
-      row[j] = start ? start[j] + beside[r * kColumns + j]
-                     : beside[r * kColumns + j];
+    const float *sums = beside + r * kColumns, *start = target.startOf(r);
+    if (target.narrow)
+      writeRow(sums, start, columns, target.row<uint16_t>(r));
+    else
+      writeRow(sums, start, columns, target.row(r));
   }
+}
+
+/// Lines that a tile brings at a time, so that all come in time.
+int64_t soonLinesOf(const MatmulPanels &panels) {
+  int64_t times =
+      tilesOf(panels.rows, kRows) * tilesOf(panels.columns, kColumns);
+  if (kBrings)
+    times *= tilesOf(panels.depth, kStep);
+  constexpr int64_t kMost = kBrings ? kStep / 4 : 16;
+  return least(kMost, tilesOf(linesOf(panels.soon), times));
 }
 
 void multiply(const MatmulPanels &panels) {
   auto *a = static_cast<const float *>(panels.a);
   auto *b = static_cast<const float *>(panels.b);
   SoonRead soon = panels.soon;
-  int64_t steps = tilesOf(panels.rows, kRows) *
-                  tilesOf(panels.columns, kColumns) *
-                  tilesOf(panels.depth, kStep);
-  Target target{static_cast<float *>(panels.c),
+  Target target{static_cast<char *>(panels.c),
                 panels.cRow,
+                panels.narrow,
                 panels.start,
                 panels.startRow,
                 panels.places,
                 &soon,
-                least(kStep / 4, tilesOf(linesOf(soon), steps))};
-  for (int64_t row = 0; row < panels.rows; row += kRows)
+                soonLinesOf(panels)};
+  for (int64_t block = 0; block < panels.rows; block += kBlockRows) {
+    int64_t end = least(panels.rows, block + kBlockRows);
     for (int64_t column = 0; column < panels.columns; column += kColumns)
-      multiplyPair(a + row / kRows * kPlaces * panels.depth,
-                   b + column * panels.depth, least(kRows, panels.rows - row),
-                   least(kColumns, panels.columns - column), panels.depth,
-                   target.at(row, column));
+      for (int64_t row = block; row < end; row += kRows)
+        multiplyPair(a + row / kRows * kPlaces * panels.depth,
+                     b + column * panels.depth, least(kRows, end - row),
+                     least(kColumns, panels.columns - column), panels.depth,
+                     target.at(row, column));
+  }
 }
 
 } // namespace
 
-MatmulTileFunctions matmulTileFunctions() {
-  return {pack<kRows, kPlaces>, pack<kColumns, kColumns>, multiply};
+MatmulTileFunctions matmulTileFunctions(bool ofBFloat16) {
+  if (ofBFloat16)
+    return {pack<uint16_t, kRows, kPlaces>, pack<uint16_t, kColumns, kColumns>,
+            multiply};
+  return {pack<float, kRows, kPlaces>, pack<float, kColumns, kColumns>,
+          multiply};
 }
 
 } // namespace zc::kernels::ZC_ISA

@@ -44,15 +44,16 @@ struct MatmulTileFunctions {
   void (*multiply)(const MatmulPanels &panels);
 };
 
-// These multiply float32.
+// These multiply float32, or bfloat16 as float32: factors are converted as they
+// are packed.
 namespace baseline {
-MatmulTileFunctions matmulTileFunctions();
+MatmulTileFunctions matmulTileFunctions(bool ofBFloat16 = false);
 }
 namespace avx2 {
-MatmulTileFunctions matmulTileFunctions();
+MatmulTileFunctions matmulTileFunctions(bool ofBFloat16 = false);
 }
 namespace avx512 {
-MatmulTileFunctions matmulTileFunctions();
+MatmulTileFunctions matmulTileFunctions(bool ofBFloat16 = false);
 }
 // With float32 sums: of bfloat16, or of float32 as sums of two or three
 // bfloat16 numbers, its parts.

@@ -23,7 +23,8 @@ class TiledGroupedMatmul final : public Primitive {
 public:
   TiledGroupedMatmul(const GroupedMatmulSpec &spec, const MatmulTiles &tiles,
                      int threads)
-      : spec(spec), tiles(tiles), blocks(divideGroupedMatmul(spec)),
+      : spec(spec), tiles(tiles),
+        blocks(divideGroupedMatmul(spec, processorKind())),
         size(elementBytes(spec.type)), cSize(elementBytes(spec.resultType)),
         narrow(spec.resultType != ElementType::F32), threads(threads),
         slots(threads), experts(spec) {

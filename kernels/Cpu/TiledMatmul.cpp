@@ -34,21 +34,29 @@ std::optional<MatmulTiles> amxTilesOf([[maybe_unused]] const MatmulSpec &spec) {
 } // namespace
 
 ProcessorKind processorKind() {
-  return isIntel() && widestInstructionSet() == InstructionSet::Avx512
-             ? ProcessorKind::IntelWide
-             : ProcessorKind::Other;
+#if defined(__x86_64__)
+  if (widestInstructionSet() != InstructionSet::Avx512)
+    return ProcessorKind::Avx2;
+#endif
+  return isIntel() ? ProcessorKind::IntelWide : ProcessorKind::Other;
+}
+
+/// Whether vectors multiply bfloat16 as float32: nothing else does so there.
+static bool multipliesBFloat16(ProcessorKind kind) {
+  return kind == ProcessorKind::Avx2;
 }
 
 std::optional<MatmulTiles> matmulTilesOf(const MatmulSpec &spec) {
-  if (spec.a.type != ElementType::F32 ||
-      spec.precision != MatmulPrecision::Highest)
+  const bool narrow = spec.a.type != ElementType::F32;
+  if (spec.precision != MatmulPrecision::Highest ||
+      (narrow && !multipliesBFloat16(processorKind())))
     return amxTilesOf(spec);
   InstructionSet set = widestInstructionSet();
 #if defined(__x86_64__)
-  if (set == InstructionSet::Baseline)
+  if (set == InstructionSet::Baseline && !narrow)
     return std::nullopt; // no multiply and add in one
 #endif
-  return MatmulTiles{ZC_OF_INSTRUCTION_SET(set, matmulTileFunctions()),
+  return MatmulTiles{ZC_OF_INSTRUCTION_SET(set, matmulTileFunctions(narrow)),
                      nameOf(set)};
 }
 
@@ -58,7 +66,8 @@ class TiledMatmul final : public Primitive {
 public:
   TiledMatmul(const MatmulSpec &spec, const MatmulTiles &tiles, int threads,
               uint64_t workspaceBytes)
-      : blocks(divideMatmul(spec, threads, workspaceBytes / threads)),
+      : blocks(divideMatmul(spec, processorKind(), threads,
+                            workspaceBytes / threads)),
         tiles(tiles), narrow(spec.c.type != ElementType::F32),
         swapped(spec.c.strides[1] != 1), accumulate(spec.accumulate),
         depth(spec.a.dims[1]), threads(threads), slots(threads) {

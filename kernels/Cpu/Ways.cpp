@@ -1,5 +1,6 @@
 #include "kernels/Cpu/Ways.h"
 #include "kernels/Calls/Division/PointwiseProduct.h"
+#include "kernels/Cpu/ConvolutionWays.h"
 #include "kernels/Cpu/FilterGradient.h"
 #include "kernels/Cpu/InstructionSet.h"
 #include "kernels/Cpu/OneDnn.h"
@@ -44,6 +45,22 @@ std::string printScratch(uint64_t bytes) {
   return ", scratch " + std::to_string(bytes);
 }
 
+#if defined(__x86_64__)
+/// "family 25 model 1": virtual machines call processors of several
+/// generations alike, one of which may be twice as fast as another.
+std::string generation() {
+  constexpr uint32_t kExtended = 15;
+  uint32_t eax = 0, other = 0;
+  __get_cpuid(1, &eax, &other, &other, &other);
+  uint32_t family = eax >> 8 & 15, model = eax >> 4 & 15;
+  if (family == 6 || family == kExtended)
+    model += (eax >> 16 & 15) << 4;
+  if (family == kExtended)
+    family += eax >> 20 & 255;
+  return "family " + std::to_string(family) + " model " + std::to_string(model);
+}
+#endif
+
 std::string processorName() {
 #if defined(__x86_64__)
   // The brand string, 48 characters in three leaves of cpuid.
@@ -55,7 +72,7 @@ std::string processorName() {
   std::memcpy(text, words, sizeof(words));
   std::string name = text;
   name.erase(0, name.find_first_not_of(' '));
-  return name.substr(0, name.find_last_not_of(' ') + 1);
+  return name.substr(0, name.find_last_not_of(' ') + 1) + " " + generation();
 #else
   std::ifstream file("/proc/cpuinfo");
   std::string name;
@@ -108,11 +125,13 @@ std::vector<Way> waysOf(const MatmulSpec &spec) {
 }
 
 std::vector<Way> waysOf(const ConvolutionSpec &spec) {
-  std::vector<Way> ways;
+  std::vector<Way> ways, products;
   if (std::optional<MatmulSpec> product = pointwiseProduct(spec))
     for (Way way : waysOf(*product))
-      ways.push_back(way == Way::Tiles ? Way::TileProduct
-                                       : Way::LibraryProduct);
+      products.push_back(way == Way::Tiles ? Way::TileProduct
+                                           : Way::LibraryProduct);
+  if (pointwiseByProduct(spec.kind))
+    ways = products;
   const bool hasTiles = mayTileConvolution(spec) ||
                         (widestInstructionSet() != InstructionSet::Baseline &&
                          isTiledFilterGradient(spec));
@@ -127,6 +146,8 @@ std::vector<Way> waysOf(const ConvolutionSpec &spec) {
   ways.push_back(Way::Library);
   if (hasTiles && !byRule)
     ways.push_back(Way::Tiles);
+  if (!pointwiseByProduct(spec.kind))
+    ways.insert(ways.end(), products.begin(), products.end());
   return ways;
 }
 

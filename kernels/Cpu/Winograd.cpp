@@ -160,7 +160,7 @@ private:
                       transformRows(
                           row, column + panel * kWinogradPanel,
                           panels + panel * kFrequencies * blocks.panelStep() +
-                              row * kWinogradPanel);
+                              row * functions.slice);
                     });
   }
 
@@ -170,8 +170,11 @@ private:
         filter,
         {row, std::min(kWinogradRows, blocks.rows - row), column,
          std::min(kWinogradPanel, blocks.columns - column)},
-        to, blocks.panelStep());
+        to, blocks.panelStep(), sliceStep());
   }
+
+  /// Floats from one slice of a panel's columns to the next.
+  int64_t sliceStep() const { return blocks.readChannels() * functions.slice; }
 
   void multiplyPart(int64_t tile, int64_t column) {
     int64_t tileBlocks = ceilDivide(tilesFrom(tile), blocks.blockTiles);
@@ -254,7 +257,8 @@ private:
     product.blockDepth = product.depth;
     product.aRow = blocks.tileRow(together);
     product.aColumn = 1;
-    product.bRow = kWinogradPanel;
+    product.bRow = functions.slice;
+    product.bSlice = sliceStep();
     product.cRow = kTileFloats;
     product.accumulate = row > 0;
     for (int64_t f = 0; f < kFrequencies; ++f) {
@@ -340,6 +344,7 @@ private:
     product.aRow = 1;
     product.aColumn = blocks.tileRow(blocks.rows);
     product.bRow = blocks.tileRow(count);
+    product.bSlice = functions.slice;
     product.c = sums + f * blocks.sumStep() + column;
     product.cRow = apartInCache(blocks.partColumns);
     product.depth = tilesFrom(tile);

@@ -40,13 +40,14 @@ struct WinogradSquare {
   int64_t row, rows, column, columns;
 };
 
-/// c [rows, columns] = or += a [rows, depth] b [depth, columns]; rows of b and
-/// c are contiguous, and columns are whole sixteens. The depth lies in blocks.
+/// c [rows, columns] = or += a [rows, depth] b [depth, columns]; rows of c are
+/// contiguous, and columns are whole sixteens; b lies in slices of as many
+/// columns as the functions say. The depth lies in blocks.
 struct WinogradProduct {
   const float *a, *b;
   float *c;
   int64_t rows, columns, depth, blockDepth;
-  int64_t aRow, aColumn, aBlock, bRow, bBlock, cRow;
+  int64_t aRow, aColumn, aBlock, bRow, bSlice, bBlock, cRow;
   bool accumulate;
 };
 
@@ -58,9 +59,13 @@ struct WinogradFunctions {
                          int64_t count, float *to, int64_t step);
   void (*transformPixels)(const WinogradImages &images, int64_t tile,
                           int64_t count, float *to, int64_t step);
-  /// Some rows and columns of a filter, to rows of kWinogradPanel floats.
+  /// Columns that a register tile takes: so many of a panel lie together, so
+  /// that they stay in the first-level cache for many rows.
+  int64_t slice;
+  /// Some rows and columns of a filter, to slices that lie `sliceStep` floats
+  /// apart.
   void (*transformFilter)(const WinogradFilter &, const WinogradSquare &part,
-                          float *to, int64_t step);
+                          float *to, int64_t step, int64_t sliceStep);
   void (*multiply)(const WinogradProduct &);
   /// Some channels of a tile's pixels, from their frequencies.
   void (*makePixels)(const float *from, int64_t step, const WinogradImages &,

@@ -310,16 +310,21 @@ inline void transformTaps(const WinogradFilter &filter, int64_t row,
   storeFrequencies(out, to, step);
 }
 
+constexpr int64_t kSlice = kTileVectors * kLanes;
+static_assert(kWinogradPanel % kSlice == 0, "a panel has whole slices");
+
 void transformFilter(const WinogradFilter &filter, const WinogradSquare &part,
-                     float *to, int64_t step) {
+                     float *to, int64_t step, int64_t sliceStep) {
+  auto at = [&](int64_t r, int64_t c) {
+    return to + c / kSlice * sliceStep + r * kSlice + c % kSlice;
+  };
   if (filter.columnStride < filter.rowStride) { // rows lie far apart
     constexpr int64_t kAhead = 2;
     for (int64_t r = 0; r < part.rows; ++r)
       for (int64_t c = 0; c < part.columns; c += kLanes) {
         if (r + kAhead < part.rows)
           bringTaps(filter, part.row + r + kAhead, part.column + c);
-        transformTaps(filter, part.row + r, part.column + c,
-                      to + r * kWinogradPanel + c, step);
+        transformTaps(filter, part.row + r, part.column + c, at(r, c), step);
       }
     return;
   }
@@ -327,8 +332,7 @@ void transformFilter(const WinogradFilter &filter, const WinogradSquare &part,
     for (int64_t r = 0; r < part.rows; ++r) {
       if (c + kLanes < part.columns)
         bringTaps(filter, part.row + r, part.column + c + kLanes);
-      transformTaps(filter, part.row + r, part.column + c,
-                    to + r * kWinogradPanel + c, step);
+      transformTaps(filter, part.row + r, part.column + c, at(r, c), step);
     }
 }
 
@@ -403,11 +407,12 @@ inline void multiplyTileInSums(const WinogradProduct &product, const float *a,
 
 template <int Vectors>
 void multiplyColumnsInSums(const WinogradProduct &product, int64_t column) {
+  const float *b =
+      product.b + column / kSlice * product.bSlice + column % kSlice;
   int64_t r = 0;
   auto step = [&](auto count) __attribute__((always_inline)) {
     constexpr int kRows = decltype(count)::value;
-    multiplyTileInSums<kRows, Vectors>(product, product.a + r * product.aRow,
-                                       product.b + column,
+    multiplyTileInSums<kRows, Vectors>(product, product.a + r * product.aRow, b,
                                        product.c + r * product.cRow + column);
     r += kRows;
   };
@@ -423,8 +428,7 @@ void multiplyColumnsInSums(const WinogradProduct &product, int64_t column) {
 
 void multiplyInSums(const WinogradProduct &product) {
   int64_t column = 0;
-  for (; column + kTileVectors * kLanes <= product.columns;
-       column += kTileVectors * kLanes)
+  for (; column + kSlice <= product.columns; column += kSlice)
     multiplyColumnsInSums<kTileVectors>(product, column);
   for (; column + 2 * kLanes <= product.columns; column += 2 * kLanes)
     multiplyColumnsInSums<2>(product, column);
@@ -435,7 +439,7 @@ void multiplyInSums(const WinogradProduct &product) {
 } // namespace
 
 WinogradFunctions winogradFunctions() {
-  return {transformPatch, transformPixels, transformFilter,
+  return {transformPatch, transformPixels, kSlice,    transformFilter,
           multiplyInSums, makePixels,      makeFilter};
 }
 

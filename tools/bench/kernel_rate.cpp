@@ -4,11 +4,15 @@
 //   zc-kernel-rate THREADS matmul M K N
 //   zc-kernel-rate THREADS conv BATCH CHANNELS SIZE FILTERS TAPS
 //   zc-kernel-rate THREADS ways BATCH CHANNELS SIZE FILTERS TAPS
+//   zc-kernel-rate THREADS products M K N [bf16]
 //
 // Prints GFLOP/s of the fastest of several runs, in float32; with `ways`, the
 // milliseconds of each way to compute a convolution, its image's and its
-// filter's gradient, the rule's first. Ways run in turn, so that a busy machine
-// holds up all of them.
+// filter's gradient, the rule's first; with `products`, the GFLOP/s of each way
+// to multiply, the rule's first, where a and b are as they lie (n) or
+// transposed (T). Ways run in turn, so that a busy machine holds up all of
+// them.
+#include "kernels/Calls/Division/MatmulBlocks.h"
 #include "kernels/Cpu/Parallel.h"
 #include "kernels/Cpu/Primitive.h"
 
@@ -17,6 +21,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <sys/mman.h>
 
 using namespace zc::kernels;
 
@@ -29,6 +34,7 @@ struct Bench {
   uint64_t workspaceBytes;
   int64_t elements[3]; // of the operands
   double flops;
+  int64_t elementBytes = sizeof(float);
 };
 
 StridedTensor rowMajor(std::vector<int64_t> dims) {
@@ -79,8 +85,12 @@ Bench makeConvolution(int threads, const ConvolutionSpec &spec,
           2.0 * pixels * weights};
 }
 
+/// On huge pages, as a run's regions are.
 float *allocate(uint64_t bytes) {
-  void *memory = std::aligned_alloc(64, (bytes + 127) / 64 * 64);
+  constexpr uint64_t kHugePage = 2 << 20;
+  uint64_t whole = (bytes + 64 + kHugePage - 1) / kHugePage * kHugePage;
+  void *memory = std::aligned_alloc(kHugePage, whole);
+  ::madvise(memory, whole, MADV_HUGEPAGE);
   std::memset(memory, 0, bytes);
   return static_cast<float *>(memory);
 }
@@ -91,7 +101,7 @@ struct Memory {
 
   explicit Memory(const Bench &bench) {
     for (int i = 0; i < 3; ++i)
-      operands[i] = allocate(4 * bench.elements[i]);
+      operands[i] = allocate(bench.elementBytes * bench.elements[i]);
     workspace = allocate(bench.workspaceBytes);
   }
   ~Memory() {
@@ -123,32 +133,49 @@ double measure(Bench &bench, std::string *error) {
   return best;
 }
 
+/// The ways to compute one call.
+struct Ways {
+  std::vector<Bench> benches;
+  std::vector<const char *> names;
+
+  void add(Bench bench, Way way) {
+    if (!bench.kernel)
+      return;
+    benches.push_back(std::move(bench));
+    names.push_back(nameOf(way));
+  }
+
+  /// The least seconds of each, in so many rounds and so many seconds at least.
+  std::vector<double> measure(int rounds, double seconds, std::string *error) {
+    Memory memory(benches.front());
+    std::vector<double> least(benches.size(), 1e9);
+    double spent = 0;
+    for (int round = 0; round < rounds || spent < seconds; ++round)
+      for (size_t i = 0; i < benches.size(); ++i) {
+        double took = runOnce(benches[i], memory, error);
+        least[i] = std::min(least[i], took);
+        spent += took;
+      }
+    return least;
+  }
+};
+
 /// False where no way could be measured.
 bool compareWays(int threads, ConvolutionKind kind, const int64_t *numbers,
                  std::string *error) {
   ConvolutionSpec spec = describeConvolution(kind, numbers);
   spec.winograd = true;
-  std::vector<Bench> ways;
-  std::vector<double> least;
-  std::vector<const char *> names;
+  Ways ways;
   for (Way way : waysOf(spec))
-    if (Bench bench = makeConvolution(threads, spec, error, way);
-        bench.kernel) {
-      ways.push_back(std::move(bench));
-      least.push_back(1e9);
-      names.push_back(nameOf(way));
-    }
-  if (ways.empty())
+    ways.add(makeConvolution(threads, spec, error, way), way);
+  if (ways.benches.empty())
     return false;
-  Memory memory(ways[0]);
-  for (int run = 0; run < 2 * kRuns; ++run)
-    for (size_t i = 0; i < ways.size(); ++i)
-      least[i] = std::min(least[i], runOnce(ways[i], memory, error));
+  std::vector<double> least = ways.measure(2 * kRuns, 1, error);
   constexpr const char *kKinds[] = {"convolution", "input gradient",
                                     "filter gradient"};
   std::printf("%s:", kKinds[int(kind)]);
-  for (size_t i = 0; i < ways.size(); ++i)
-    std::printf(" %s %.2f ms", names[i], 1e3 * least[i]);
+  for (size_t i = 0; i < least.size(); ++i)
+    std::printf(" %s %.2f ms", ways.names[i], 1e3 * least[i]);
   std::printf("\n");
   return true;
 }
@@ -162,12 +189,52 @@ bool compareWays(int threads, const int64_t *numbers, std::string *error) {
   return true;
 }
 
+StridedTensor matrix(ElementType type, int64_t rows, int64_t columns,
+                     bool transposed) {
+  return {type,
+          {rows, columns},
+          transposed ? std::vector<int64_t>{1, rows}
+                     : std::vector<int64_t>{columns, 1}};
+}
+
+/// False where no way could be measured.
+bool compareProducts(int threads, const int64_t *n, ElementType type,
+                     std::string *error) {
+  for (bool transposeA : {false, true})
+    for (bool transposeB : {false, true}) {
+      MatmulSpec spec{matrix(type, n[0], n[1], transposeA),
+                      matrix(type, n[1], n[2], transposeB),
+                      matrix(type, n[0], n[2], false), false};
+      // Tiles are measured where no memory is planned for them, too.
+      uint64_t bytes = std::max(MatmulCall::cpuWorkspace(spec, threads),
+                                tiledMatmulWorkspace(spec, threads));
+      Ways ways;
+      for (Way way : waysOf(spec))
+        ways.add({createPrimitive(spec, bytes, error, way),
+                  bytes,
+                  {n[0] * n[1], n[1] * n[2], n[0] * n[2]},
+                  2.0 * n[0] * n[1] * n[2],
+                  elementBytes(type)},
+                 way);
+      if (ways.benches.empty())
+        return false;
+      std::vector<double> least = ways.measure(2 * kRuns, 2, error);
+      std::printf("%c%c:", transposeA ? 'T' : 'n', transposeB ? 'T' : 'n');
+      for (size_t i = 0; i < least.size(); ++i)
+        std::printf(" %s %.1f", ways.names[i],
+                    ways.benches[i].flops / least[i] / 1e9);
+      std::printf("\n");
+    }
+  return true;
+}
+
 } // namespace
 
 static int usage() {
   std::fprintf(
       stderr,
       "usage: zc-kernel-rate THREADS matmul M K N\n"
+      "       zc-kernel-rate THREADS products M K N [bf16]\n"
       "       zc-kernel-rate THREADS conv|ways BATCH CHANNELS SIZE FILTERS "
       "TAPS\n");
   return 2;
@@ -180,11 +247,14 @@ static int fail(const std::string &error) {
 
 int main(int argc, char **argv) {
   bool matmul = argc == 6 && std::strcmp(argv[2], "matmul") == 0;
+  bool narrow = argc == 7 && std::strcmp(argv[6], "bf16") == 0;
+  bool products =
+      (argc == 6 || narrow) && std::strcmp(argv[2], "products") == 0;
   bool ways = argc == 8 && std::strcmp(argv[2], "ways") == 0;
   bool convolution = argc == 8 && std::strcmp(argv[2], "conv") == 0;
   int64_t numbers[5] = {};
-  bool positive = matmul || convolution || ways;
-  for (int i = 3; i < argc && positive; ++i)
+  bool positive = matmul || convolution || ways || products;
+  for (int i = 3; i < argc - (narrow ? 1 : 0) && positive; ++i)
     positive = (numbers[i - 3] = std::atoll(argv[i])) > 0;
   int threads = argc > 1 ? std::atoi(argv[1]) : 0;
   if (!positive || threads < 1)
@@ -193,6 +263,12 @@ int main(int argc, char **argv) {
   std::string error;
   if (ways)
     return compareWays(threads, numbers, &error) ? 0 : fail(error);
+  if (products)
+    return compareProducts(threads, numbers,
+                           narrow ? ElementType::BF16 : ElementType::F32,
+                           &error)
+               ? 0
+               : fail(error);
   Bench bench =
       matmul
           ? makeMatmul(threads, numbers, &error)

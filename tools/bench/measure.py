@@ -1,5 +1,7 @@
 """Helpers that the benchmarks share: where things are, and how a run is
 timed."""
+import ctypes
+import ctypes.util
 import json
 import os
 import pathlib
@@ -36,8 +38,37 @@ def first_losses(log, count):
     return [json.loads(line)["loss"] for line in lines]
 
 
+class LibraryVersion(ctypes.Structure):
+    """The beginning of oneDNN's dnnl_version_t."""
+    _fields_ = [(name, ctypes.c_int) for name in ("major", "minor", "patch")]
+
+
+def library_version():
+    """oneDNN's, "2.6.3"; empty where it is not found."""
+    name = ctypes.util.find_library("dnnl")
+    if not name:
+        return ""
+    version = ctypes.CDLL(name).dnnl_version
+    version.restype = ctypes.POINTER(LibraryVersion)
+    found = version().contents
+    return f"{found.major}.{found.minor}.{found.patch}"
+
+
+def cache_size(level):
+    """A processor's cache for data of this level, "512K"; empty where the
+    system does not say."""
+    for index in sorted(pathlib.Path("/sys/devices/system/cpu/cpu0/cache").glob(
+            "index*")):
+        if ((index / "level").read_text().strip() == str(level)
+                and (index / "type").read_text().strip() != "Instruction"):
+            return (index / "size").read_text().strip()
+    return ""
+
+
 def machine():
-    """The processor by its name and its widest instruction set that matters."""
+    """The processor: its name and generation, for clouds call several alike, its
+    widest instruction set that matters, second-level cache and number, and
+    oneDNN's version."""
     fields = {}
     for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
         name, _, value = line.partition(":")
@@ -47,7 +78,16 @@ def machine():
                    (("amx_bf16", "AMX"), ("avx512_bf16", "AVX-512 with BF16"),
                     ("avx512f", "AVX-512"), ("avx2", "AVX2"))
                    if flag in flags), platform.machine())
-    return f"{fields.get('model name', platform.processor())}, {widest}"
+    parts = [fields.get("model name", platform.processor())]
+    if "cpu family" in fields:
+        parts.append(f"family {fields['cpu family']} model {fields['model']}")
+    parts.append(widest)
+    if cache := cache_size(2):
+        parts.append(f"{cache} second-level cache")
+    parts.append(f"{len(os.sched_getaffinity(0))} processors")
+    if version := library_version():
+        parts.append(f"oneDNN {version}")
+    return ", ".join(parts)
 
 
 def free_port():

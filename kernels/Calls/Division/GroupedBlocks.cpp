@@ -32,11 +32,12 @@ bool tilesGroupedMatmul(const GroupedMatmulSpec &spec, ProcessorKind kind) {
          spec.rows >= kFewRows * spec.experts;
 }
 
-GroupedBlocks divideGroupedMatmul(const GroupedMatmulSpec &spec) {
+GroupedBlocks divideGroupedMatmul(const GroupedMatmulSpec &spec,
+                                  ProcessorKind kind) {
   MatmulSpec product = groupedProduct(spec);
   GroupedBlocks blocks;
   MatmulBlocks &panels = blocks.panels;
-  panels = divideMatmul(product, /*threads=*/1);
+  panels = divideMatmul(product, kind, /*threads=*/1);
   panels.depth = roundUp(panels.depth, 32);
   bool narrow = spec.resultType != ElementType::F32;
   bool waits = narrow && product.a.dims[1] > panels.depth; // for more depth
@@ -64,7 +65,9 @@ GroupedBlocks divideGroupedMatmul(const GroupedMatmulSpec &spec) {
 }
 
 uint64_t tiledGroupedWorkspace(const GroupedMatmulSpec &spec, int threads) {
-  return std::max(1, threads) * divideGroupedMatmul(spec).taskBytes();
+  // With AVX2 blocks of float32 are no larger, and bfloat16 is not taken.
+  return std::max(1, threads) *
+         divideGroupedMatmul(spec, ProcessorKind::IntelWide).taskBytes();
 }
 
 } // namespace zc::kernels

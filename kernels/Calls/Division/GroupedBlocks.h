@@ -31,7 +31,8 @@ MatmulSpec groupedProduct(const GroupedMatmulSpec &spec);
 bool tilesGroupedMatmul(const GroupedMatmulSpec &spec, ProcessorKind kind);
 
 /// For a product that our tiles can take.
-GroupedBlocks divideGroupedMatmul(const GroupedMatmulSpec &spec);
+GroupedBlocks divideGroupedMatmul(const GroupedMatmulSpec &spec,
+                                  ProcessorKind kind);
 
 /// Bytes that are enough for every number of threads up to `threads`.
 uint64_t tiledGroupedWorkspace(const GroupedMatmulSpec &spec, int threads);

@@ -36,10 +36,11 @@ bool canTileMatmul(const MatmulSpec &spec);
 enum class ProcessorKind : uint8_t {
   Other,
   IntelWide, // Intel's with AVX-512, perhaps with AMX
+  Avx2,      // x86 without AVX-512, or that is to do without
 };
 
-constexpr ProcessorKind kProcessorKinds[] = {ProcessorKind::Other,
-                                             ProcessorKind::IntelWide};
+constexpr ProcessorKind kProcessorKinds[] = {
+    ProcessorKind::Other, ProcessorKind::IntelWide, ProcessorKind::Avx2};
 
 /// Whether our tiles are quicker than the library is on so many threads: a rule
 /// of measurements. Where they are on some threads, they are on fewer.
@@ -55,10 +56,11 @@ int matmulParts(MatmulPrecision precision);
 /// For tasks on so many threads, each with at most `mostBytes` where a task of
 /// few rows has so few. The depth, on which the bits of c depend, is the same
 /// for every number.
-MatmulBlocks divideMatmul(const MatmulSpec &spec, int threads,
-                          uint64_t mostBytes = UINT64_MAX);
+MatmulBlocks divideMatmul(const MatmulSpec &spec, ProcessorKind kind,
+                          int threads, uint64_t mostBytes = UINT64_MAX);
 
-/// Bytes that are enough for every number of threads up to `threads`.
+/// Bytes that are enough for every kind of processor and every number of
+/// threads up to `threads`.
 uint64_t tiledMatmulWorkspace(const MatmulSpec &spec, int threads);
 
 } // namespace zc::kernels

@@ -103,11 +103,14 @@ void expectProduct(MatmulSpec spec, ElementType result, bool byTiles = false,
     }
 }
 
+/// Whether vectors of our own do, as float32.
+bool multipliesAsFloat32() { return processorKind() == ProcessorKind::Avx2; }
+
 class BFloat16 : public ::testing::Test {
 protected:
   void SetUp() override {
-    if (!machineHasAvx512())
-      GTEST_SKIP() << "oneDNN multiplies bfloat16 with AVX-512 alone";
+    if (!machineHasAvx512() && !multipliesAsFloat32())
+      GTEST_SKIP() << "this processor does not multiply bfloat16";
   }
 };
 
@@ -126,15 +129,16 @@ TEST_F(BFloat16, ProductsEqualNaiveLoops) {
         }
 }
 
-class AmxTiles : public ::testing::TestWithParam<std::tuple<bool, bool>> {
+/// By AMX's tiles, or by vectors.
+class BFloat16Tiles : public ::testing::TestWithParam<std::tuple<bool, bool>> {
 protected:
   void SetUp() override {
-    if (!hasAmx())
-      GTEST_SKIP() << "this processor has no AMX, or may not use it";
+    if (!hasAmx() && !multipliesAsFloat32())
+      GTEST_SKIP() << "this processor has no tiles for bfloat16";
   }
 };
 
-TEST_P(AmxTiles, EqualNaiveLoops) {
+TEST_P(BFloat16Tiles, EqualNaiveLoops) {
   auto [transposeA, transposeB] = GetParam();
   auto layout = [](bool transpose, const Dims &dims) {
     return transpose ? transposed(dims) : rowMajor(dims);
@@ -145,6 +149,7 @@ TEST_P(AmxTiles, EqualNaiveLoops) {
                          {32, 64, 32},
                          {33, 33, 17},
                          {15, 2100, 40},
+                         {7, 600, 24},
                          {300, 800, 70},
                          {1030, 40, 150}})
     for (bool transposeC : {false, true})
@@ -158,7 +163,7 @@ TEST_P(AmxTiles, EqualNaiveLoops) {
         }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, AmxTiles,
+INSTANTIATE_TEST_SUITE_P(All, BFloat16Tiles,
                          ::testing::Combine(::testing::Bool(),
                                             ::testing::Bool()));
 
@@ -180,9 +185,9 @@ TEST_F(BFloat16, AmxTilesWaitForChunks) {
 }
 
 // Rows, or columns, that lie apart as those of a larger matrix do.
-TEST_F(BFloat16, AmxTilesLeaveGapsAlone) {
-  if (!hasAmx())
-    GTEST_SKIP() << "this processor has no AMX, or may not use it";
+TEST_F(BFloat16, TilesLeaveGapsAlone) {
+  if (!hasAmx() && !multipliesAsFloat32())
+    GTEST_SKIP() << "this processor has no tiles for bfloat16";
   const int64_t m = 70, k = 1100, n = 90;
   StridedTensor a{ElementType::BF16, {m, k}, {k + 3, 1}};
   StridedTensor b{ElementType::BF16, {k, n}, {1, k + 5}};
@@ -194,7 +199,7 @@ TEST_F(BFloat16, AmxTilesLeaveGapsAlone) {
   }
 }
 
-/// The bits of c by AMX's tiles.
+/// The bits of c by tiles.
 std::vector<char> bitsOf(MatmulSpec spec, ElementType from, ElementType to,
                          int threads) {
   Operand a(spec.a, from, 1), b(spec.b, from, 2), c(spec.c, to, 3);
@@ -212,14 +217,15 @@ std::vector<char> bitsOf(MatmulSpec spec, ElementType from, ElementType to,
   return {begin, begin + c.values.size() * (to == ElementType::BF16 ? 2 : 4)};
 }
 
-TEST_F(BFloat16, AmxTilesGiveTheSameBitsWithAnyThreads) {
-  if (!hasAmx())
-    GTEST_SKIP() << "this processor has no AMX, or may not use it";
+TEST_F(BFloat16, TilesGiveTheSameBitsWithAnyThreads) {
+  if (!hasAmx() && !multipliesAsFloat32())
+    GTEST_SKIP() << "this processor has no tiles for bfloat16";
   MatmulSpec spec{transposed({300, 1700}), rowMajor({1700, 610}),
                   rowMajor({300, 610}), false};
   MatmulSpec onTop = spec, split = spec;
   onTop.accumulate = split.accumulate = true;
-  split.precision = MatmulPrecision::Bf16x6;
+  if (hasAmx())
+    split.precision = MatmulPrecision::Bf16x6;
   constexpr auto kNarrow = ElementType::BF16, kWide = ElementType::F32;
   for (auto [each, from, to] : {std::tuple(spec, kNarrow, kNarrow),
                                 {onTop, kNarrow, kWide},
@@ -228,6 +234,48 @@ TEST_F(BFloat16, AmxTilesGiveTheSameBitsWithAnyThreads) {
     for (int threads : {2, 3, 7})
       EXPECT_TRUE(bitsOf(each, from, to, threads) == first) << threads;
   }
+}
+
+// As if the factors had been converted to float32 before, and the result
+// afterwards.
+TEST_F(BFloat16, VectorsGiveTheBitsOfFloat32) {
+  if (!multipliesAsFloat32())
+    GTEST_SKIP() << "bfloat16 is not multiplied as float32 here";
+  for (auto [m, k, n] : {std::tuple(70, 900, 90), {6, 256, 16}, {13, 40, 33}})
+    for (bool transposeA : {false, true})
+      for (ElementType result : {ElementType::BF16, ElementType::F32}) {
+        MatmulSpec spec{transposeA ? transposed({m, k}) : rowMajor({m, k}),
+                        rowMajor({k, n}), rowMajor({m, n}), false};
+        Operand a(spec.a, ElementType::BF16, 1),
+            b(spec.b, ElementType::BF16, 2), c(spec.c, result, 3);
+        a.narrow[0] = 0x7fc0; // no number, and one that is not finite
+        a.values[0] = std::nanf("");
+        b.narrow.back() = 0x7f80;
+        b.values.back() = INFINITY;
+        MatmulSpec wide = spec;
+        wide.a.type = wide.b.type = wide.c.type = ElementType::F32;
+        std::vector<float> sums(c.values.size());
+        std::string error;
+        auto run = [&](const MatmulSpec &each, std::vector<void *> operands) {
+          uint64_t bound = tiledMatmulWorkspace(each, kThreads);
+          auto primitive = createTiledMatmul(each, bound);
+          ASSERT_TRUE(primitive);
+          GuardedWorkspace workspace(bound);
+          ASSERT_TRUE(
+              primitive->execute(operands.data(), workspace.get(), &error));
+        };
+        run(spec, {a.narrow.data(), b.narrow.data(), c.pointer(result)});
+        run(wide, {a.values.data(), b.values.data(), sums.data()});
+        for (size_t i = 0; i < sums.size(); ++i) {
+          float expected =
+              result == ElementType::BF16 ? widen(round(sums[i])) : sums[i];
+          if (std::isnan(sums[i])) {
+            EXPECT_TRUE(std::isnan(c.at(result, i))) << i;
+          } else {
+            EXPECT_EQ(c.at(result, i), expected) << i;
+          }
+        }
+      }
 }
 
 // GPT-2's gradients of weights read a transposed.
@@ -256,6 +304,10 @@ TEST_F(BFloat16, TilesOnlyWherePaid) {
     EXPECT_FALSE(tiled(rowMajor({2048, 256}), rowMajor({256, 256}), result));
     EXPECT_FALSE(tiled(transposed({64, 1024}), rowMajor({1024, 768}), result));
   }
+  // AVX2 has nothing else.
+  kind = ProcessorKind::Avx2;
+  for (ElementType result : {ElementType::BF16, ElementType::F32})
+    EXPECT_TRUE(tiled(rowMajor({1, 8}), rowMajor({8, 3}), result));
 }
 
 TEST_F(BFloat16, NamesItsTiles) {
@@ -268,6 +320,10 @@ TEST_F(BFloat16, NamesItsTiles) {
       createPrimitive(spec, MatmulCall::cpuWorkspace(spec, kThreads), &error);
   ASSERT_TRUE(primitive) << error;
   EXPECT_EQ(primitive->implementation() == "tiles:amx", hasAmx())
+      << primitive->implementation();
+  EXPECT_EQ(primitive->implementation() ==
+                std::string("tiles:") + nameOf(widestInstructionSet()),
+            multipliesAsFloat32())
       << primitive->implementation();
 }
 
@@ -311,6 +367,8 @@ void expectConvolution(ConvolutionSpec spec) {
 }
 
 TEST_F(BFloat16, ConvolutionsEqualThoseOfFloat32) {
+  if (!machineHasAvx512())
+    GTEST_SKIP() << "oneDNN computes them with AVX-512 alone";
   for (auto kind : {ConvolutionKind::Forward, ConvolutionKind::BackwardInput,
                     ConvolutionKind::BackwardFilter})
     for (int64_t stride : {1, 2}) {

@@ -342,6 +342,15 @@ TEST(Matmul, TilesOnlyWherePaid) {
   EXPECT_TRUE(tiled(transposed({256, 2048}), rowMajor({2048, 256})));
   EXPECT_FALSE(tiled(rowMajor({2048, 256}), rowMajor({256, 256})));
   EXPECT_FALSE(tiled(rowMajor({4, 768}), rowMajor({768, 50304})));
+  // AVX2: large ones, and all whose a is transposed.
+  kind = ProcessorKind::Avx2;
+  EXPECT_TRUE(tiled(rowMajor({1024, 768}), transposed({768, 768})));
+  EXPECT_TRUE(tiled(rowMajor({256, 768}), transposed({768, 50304})));
+  EXPECT_TRUE(tiled(transposed({128, 128}), rowMajor({128, 128})));
+  EXPECT_FALSE(tiled(rowMajor({2048, 256}), rowMajor({256, 256})));
+  EXPECT_FALSE(tiled(rowMajor({32, 768}), rowMajor({768, 768})));
+  EXPECT_FALSE(tiled(transposed({50304, 64}), rowMajor({64, 768})));
+  kind = ProcessorKind::IntelWide;
   // The product of these dims needs more than 63 bits.
   int64_t huge = int64_t(1) << 21;
   EXPECT_TRUE(tiled(rowMajor({huge, huge}), transposed({huge, huge})));
@@ -386,14 +395,11 @@ TEST(Matmul, PlansMemoryForTilesOfAnyProcessor) {
 /// The products of this processor follow the rule.
 void expectFollowsRule(MatmulSpec spec, ElementType type) {
   spec.a.type = spec.b.type = spec.c.type = type;
-  bool wide = isIntel() && widestInstructionSet() == InstructionSet::Avx512;
-  bool can = type == ElementType::BF16
-                 ? hasAmx()
-                 : widestInstructionSet() != InstructionSet::Baseline;
-  bool tiled =
-      can &&
-      tilesMatmul(spec, wide ? ProcessorKind::IntelWide : ProcessorKind::Other,
-                  kThreads);
+  const ProcessorKind kind = processorKind();
+  const bool can = type == ElementType::BF16
+                       ? hasAmx() || kind == ProcessorKind::Avx2
+                       : widestInstructionSet() != InstructionSet::Baseline;
+  const bool tiled = can && tilesMatmul(spec, kind, kThreads);
   std::string error;
   auto primitive =
       createPrimitive(spec, MatmulCall::cpuWorkspace(spec, kThreads), &error);
@@ -403,19 +409,23 @@ void expectFollowsRule(MatmulSpec spec, ElementType type) {
 }
 
 TEST(Matmul, FollowsTheRule) {
-  if (!machineHasAvx512())
-    GTEST_SKIP() << "oneDNN multiplies bfloat16 with AVX-512 alone";
+#if !defined(__x86_64__)
+  GTEST_SKIP() << "tiles multiply wherever the library has no vectors";
+#endif
   setTeamSize(kThreads);
   for (ElementType type : {ElementType::F32, ElementType::BF16}) {
     expectFollowsRule({rowMajor({1024, 768}), transposed({768, 768}),
                        rowMajor({1024, 768}), false},
-                      type); // on Intel's alone
+                      type); // not on AMD's with AVX-512
     expectFollowsRule({transposed({256, 2048}), rowMajor({2048, 256}),
                        rowMajor({256, 256}), false},
                       type);
     expectFollowsRule({rowMajor({2048, 256}), rowMajor({256, 256}),
                        rowMajor({2048, 256}), false},
-                      type); // nowhere
+                      type); // in float32 nowhere
+    expectFollowsRule(
+        {rowMajor({4, 768}), rowMajor({768, 4}), rowMajor({4, 4}), false},
+        type);
   }
 }
 
