@@ -188,7 +188,7 @@ void Calibration::addInstruction(Share &share, const plan::Program &program,
   const MeasuredInstruction found = describe(program, instruction);
   share
       .instructions[{found.kind, found.operators, found.form, found.flops,
-                     found.bytes}][place]
+                     found.bytes, std::string(work.rate)}][place]
       .push_back(seconds);
 }
 
@@ -320,6 +320,23 @@ Result<double> Calibration::fitComputeWhileSending() {
 
 namespace {
 
+/// Bytes that fit into no near cache.
+constexpr double kLargeBytes = 1 << 20;
+
+constexpr char kCopyKind[] = "copy"; // see kindOf()
+
+/// Work of instructions, in FLOPs or bytes, and the seconds that it took.
+struct Spent {
+  double work = 0, seconds = 0;
+
+  void add(double more, double took) { work += more, seconds += took; }
+  /// The share of a peak that it reached. Small work may come out of caches,
+  /// faster than the peak, and a file has no share above 1.
+  double shareOf(double peak) const {
+    return std::clamp(work / seconds / peak, 1e-6, 1.0);
+  }
+};
+
 /// Rounds to four digits: measurements are no more precise.
 double rounded(double value) {
   char text[32];
@@ -356,60 +373,104 @@ nlohmann::json Calibration::printCollectives() const {
   return list;
 }
 
+nlohmann::json Calibration::printProducts(const Share &share, double &fastest) {
+  nlohmann::json products = nlohmann::json::array();
+  for (const auto &[product, found] : share.products) {
+    const auto &[m, n, k, batch, isATurned, isBTurned, type] = product;
+    const double flops = 2 * double(m) * double(n) * double(k) * double(batch);
+    const double rate = std::max(1.0, flops / undisturbed(found));
+    fastest = std::max(fastest, rate);
+    nlohmann::json row = {{"m", m}, {"n", n}, {"k", k}, {"batch", batch}};
+    row["dtype"] = nameOf(type);
+    row["transposed"] = isATurned   ? isBTurned ? "ab" : "a"
+                        : isBTurned ? "b"
+                                    : "none";
+    row["flops_per_s"] = rounded(rate);
+    products.push_back(row);
+  }
+  return products;
+}
+
+nlohmann::json Calibration::printInstructions(const Share &share) {
+  nlohmann::json measured = nlohmann::json::array();
+  for (const auto &[what, found] : share.instructions) {
+    const auto &[kind, operators, form, flops, bytes, rate] = what;
+    measured.push_back({{"kind", kind},
+                        {"operators", operators},
+                        {"flops", flops},
+                        {"bytes", bytes},
+                        {"form", form},
+                        {"seconds", rounded(undisturbed(found))}});
+  }
+  return measured;
+}
+
+double Calibration::fastestBytes(const Share &share, bool isOfCopies) {
+  double fastest = 0;
+  for (const auto &[what, found] : share.instructions) {
+    const auto &[kind, operators, form, flops, bytes, rate] = what;
+    // Small ones come out of caches.
+    if (bytes >= kLargeBytes && (!isOfCopies || kind == kCopyKind))
+      fastest = std::max(fastest, bytes / undisturbed(found));
+  }
+  return fastest;
+}
+
+/// Decisions of a compilation know these shares alone, not the rows.
+nlohmann::json Calibration::printShares(const Share &share, double flopsPeak,
+                                        double bytesPeak) {
+  std::map<std::string, Spent> arithmetic; // by the key in the file
+  Spent traffic;
+  for (const auto &[what, found] : share.instructions) {
+    const auto &[kind, operators, form, flops, bytes, rate] = what;
+    const double places = double(found.size());
+    const double seconds = places * undisturbed(found);
+    if (flops > 0 && rate != kMatmulRate) // products have rows
+      arithmetic[rate.empty() ? "kernel_flops" : rate].add(places * flops,
+                                                           seconds);
+    // Copies may go to a second memory; calls with a rate wait for arithmetic.
+    if (rate.empty() && kind != kCopyKind)
+      traffic.add(places * bytes, seconds);
+  }
+  nlohmann::json shares = nlohmann::json::object();
+  for (const auto &[key, spent] : arithmetic)
+    shares[key] = rounded(spent.shareOf(flopsPeak));
+  if (traffic.work > 0)
+    shares["bytes"] = rounded(traffic.shareOf(bytesPeak));
+  return shares;
+}
+
+nlohmann::json Calibration::printDevice(int64_t ranks,
+                                        const Share &share) const {
+  double flopsRate = 1;
+  const nlohmann::json products = printProducts(share, flopsRate);
+  const double bytesRate = std::max(1.0, fastestBytes(share, false));
+  nlohmann::json efficiency = printShares(share, flopsRate, bytesRate);
+  efficiency["matmul"] = {{"measured", products}};
+  // The host does as much for each of several ranks as for one; but those
+  // also wait for one another.
+  const Share &alone = shares.begin()->second;
+  return {{"name", machine.name},
+          {"memory_bytes", double(machine.memoryBytes / uint64_t(ranks))},
+          {"memory_bytes_per_s", rounded(bytesRate)},
+          {"flops_per_s", {{"f32", rounded(flopsRate)}}},
+          {"efficiency", efficiency},
+          {"measured", printInstructions(share)},
+          {"launch_s", rounded(medianOf(alone.launch))},
+          {"call_s", rounded(medianOf(alone.call))},
+          {"step_s", rounded(medianOf(alone.step))}};
+}
+
 std::string Calibration::print(double computeWhileSending) const {
   nlohmann::json cluster = {{"name", "here"}, {"sources", machine.sources}};
   nlohmann::json list = nlohmann::json::array();
   double hostRate = 0;
   for (const auto &[ranks, share] : shares) {
-    double flopsRate = 1, bytesRate = 1;
-    nlohmann::json products = nlohmann::json::array(),
-                   measured = nlohmann::json::array();
-    for (const auto &[product, found] : share.products) {
-      const auto &[m, n, k, batch, isATurned, isBTurned, type] = product;
-      const double flops =
-          2 * double(m) * double(n) * double(k) * double(batch);
-      const double rate = std::max(1.0, flops / undisturbed(found));
-      flopsRate = std::max(flopsRate, rate);
-      nlohmann::json row = {{"m", m}, {"n", n}, {"k", k}, {"batch", batch}};
-      row["dtype"] = nameOf(type);
-      row["transposed"] = isATurned   ? isBTurned ? "ab" : "a"
-                          : isBTurned ? "b"
-                                      : "none";
-      row["flops_per_s"] = rounded(rate);
-      products.push_back(row);
-    }
-    for (const auto &[what, found] : share.instructions) {
-      const auto &[kind, operators, form, flops, bytes] = what;
-      const double seconds = undisturbed(found);
-      // Small ones come out of caches.
-      if (bytes >= 1 << 20)
-        bytesRate = std::max(bytesRate, bytes / seconds);
-      if (kind == "copy" && bytes >= 1 << 20)
-        hostRate = std::max(hostRate, bytes / seconds / 2);
-      measured.push_back({{"kind", kind},
-                          {"operators", operators},
-                          {"flops", flops},
-                          {"bytes", bytes},
-                          {"form", form},
-                          {"seconds", rounded(seconds)}});
-    }
-    nlohmann::json device = {
-        {"name", machine.name},
-        {"memory_bytes", double(machine.memoryBytes / uint64_t(ranks))},
-        {"memory_bytes_per_s", rounded(bytesRate)},
-        {"flops_per_s", {{"f32", rounded(flopsRate)}}},
-        {"efficiency", {{"matmul", {{"measured", products}}}}},
-        {"measured", measured}};
-    // The host does as much for each of several ranks as for one; but those
-    // also wait for one another.
-    const Share &alone = shares.begin()->second;
-    device["launch_s"] = rounded(medianOf(alone.launch));
-    device["call_s"] = rounded(medianOf(alone.call));
-    device["step_s"] = rounded(medianOf(alone.step));
+    hostRate = std::max(hostRate, fastestBytes(share, true) / 2);
     if (ranks == 1)
-      cluster["device"] = device;
+      cluster["device"] = printDevice(ranks, share);
     else
-      list.push_back({{"ranks", ranks}, {"device", device}});
+      list.push_back({{"ranks", ranks}, {"device", printDevice(ranks, share)}});
   }
   cluster["shares"] = list;
   cluster["levels"] = nlohmann::json::array(

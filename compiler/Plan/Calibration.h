@@ -48,9 +48,9 @@ public:
 private:
   using Product = std::tuple<int64_t, int64_t, int64_t, int64_t, bool, bool,
                              plan::DataType>;
-  // Kind, operators, form, FLOPs, bytes.
+  // Kind, operators, form, FLOPs, bytes, the rate that it works at.
   using Alike = std::tuple<std::string, std::string, std::vector<int64_t>,
-                           double, double>;
+                           double, double, std::string>;
   /// An instruction of a rank: of which run, rank, program, index.
   using Place = std::tuple<size_t, int, std::string, int>;
   /// Seconds of equal instructions in each round.
@@ -77,6 +77,16 @@ private:
   void fitLinks();
   Result<double> fitComputeWhileSending();
   nlohmann::json printCollectives() const;
+  /// `fastest` becomes the rate of the fastest product, if that is more.
+  static nlohmann::json printProducts(const Share &share, double &fastest);
+  static nlohmann::json printInstructions(const Share &share);
+  /// Bytes a second of the large instruction, or copy, that moves most; 0: none
+  /// is large.
+  static double fastestBytes(const Share &share, bool isOfCopies);
+  /// The shares of the peaks that all instructions of a rate reach together.
+  static nlohmann::json printShares(const Share &share, double flopsPeak,
+                                    double bytesPeak);
+  nlohmann::json printDevice(int64_t ranks, const Share &share) const;
   std::string print(double computeWhileSending) const;
 
   const Machine machine;

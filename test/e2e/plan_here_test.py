@@ -4,6 +4,7 @@ near plans come to runs is no test of every change, for machines are noisy:
 tools/bench/plan_here.py says it."""
 import json
 import os
+import re
 import unittest
 
 from zctest import Fixture, ZcTest
@@ -65,9 +66,29 @@ class Here(ZcTest):
         found = machine("here")
         self.assertEqual(found, machine(path))
         self.assertIn('machine<name = "here"', found)
+        self.check_shares(json.loads(path.read_text())["device"], found)
         log = self.folder / "log.jsonl"
         self.zc("run", artifact, "--data", gpt.data, "--steps", 2, "--log", log)
         self.assertEqual(len(log.read_text().splitlines()), 2)
+
+    def check_shares(self, device, machine):
+        """Decisions know each class of work by its share of the peak."""
+        peak = device["flops_per_s"]["f32"]
+        efficiency = device["efficiency"]
+        for work, share in (("kernel", "kernel_flops"),
+                            ("attention", "attention"),
+                            ("attention_backward", "attention_backward")):
+            self.assertLess(efficiency[share], 1, share)
+            flops = re.search(
+                rf'work = "{work}", type = "f32", flops = ([0-9.e+]+)', machine)[1]
+            self.assertAlmostEqual(float(flops) / (peak * efficiency[share]),
+                                   1, places=4)
+        # Small kernels may come out of caches, faster than the peak.
+        self.assertLessEqual(efficiency["bytes"], 1)
+        found = float(re.search(r"bytes = ([0-9.e+]+)", machine)[1])
+        self.assertAlmostEqual(
+            found / (device["memory_bytes_per_s"] * efficiency["bytes"]), 1,
+            places=4)
 
     def test_ranks_have_their_share(self):
         if os.cpu_count() < 2:

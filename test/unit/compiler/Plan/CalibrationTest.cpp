@@ -2,6 +2,7 @@
 
 #include "runtime/Simulate/CollectiveTimes.h"
 #include "runtime/Simulate/Simulation.h"
+#include "test/unit/runtime/PlanBuilder.h"
 
 #include <array>
 #include <gtest/gtest.h>
@@ -41,6 +42,22 @@ plan::Manifest makeManifest(int ranks) {
   return manifest;
 }
 
+void addSpan(Json &events, int track, double begin, double took,
+             int instruction = 0) {
+  events.push_back({{"ph", "X"},
+                    {"pid", 0},
+                    {"tid", track},
+                    {"ts", begin},
+                    {"dur", took},
+                    {"cat", "kernel"},
+                    {"args",
+                     {{"program", "step"},
+                      {"instruction", instruction},
+                      {"waits", Json::array()}}}});
+}
+
+constexpr int kStepsTrack = 17;
+
 /// Steps of a rank: each kernel takes 1, 2, 4 ms, with 10 us between them and
 /// 500 us between steps. The second step's first kernel was disturbed, and
 /// every third step a little. The kernels take so many times as long.
@@ -49,29 +66,28 @@ std::string makeTrace(int steps,
   Json events = Json::array();
   double now = 1000;
   for (int step = 0; step < steps; ++step) {
-    events.push_back({{"ph", "X"},
-                      {"pid", 0},
-                      {"tid", 17},
-                      {"ts", now},
-                      {"dur", 7000},
-                      {"cat", "steps"},
-                      {"name", "step"}});
+    addSpan(events, kStepsTrack, now, 7000);
     for (int i = 0; i < 3; ++i) {
       const double took = 1000.0 * (1 << i) * slower[size_t(i)] +
                           (step == 1 && i == 0 ? 9000 : 0) +
                           (step % 3 == 0 && i == 1 ? 700 : 0);
-      events.push_back({{"ph", "X"},
-                        {"pid", 0},
-                        {"tid", 0},
-                        {"ts", now + 1},
-                        {"dur", took},
-                        {"cat", "kernel"},
-                        {"name", "train.add"},
-                        {"args",
-                         {{"program", "step"},
-                          {"instruction", i},
-                          {"waits", Json::array()}}}});
+      addSpan(events, 0, now + 1, took, i);
       now += took + 10;
+    }
+    now += 490;
+  }
+  return Json{{"traceEvents", events}}.dump();
+}
+
+/// Equal steps, whose instructions take so many milliseconds each.
+std::string makeSteadyTrace(const std::vector<double> &milliseconds) {
+  Json events = Json::array();
+  double now = 1000;
+  for (int step = 0; step < 9; ++step) {
+    addSpan(events, kStepsTrack, now, 1);
+    for (size_t i = 0; i < milliseconds.size(); ++i) {
+      addSpan(events, 0, now + 1, 1000 * milliseconds[i], int(i));
+      now += 1000 * milliseconds[i] + 10;
     }
     now += 490;
   }
@@ -117,6 +133,63 @@ TEST(Calibration, QuietStepsCount) {
   EXPECT_NEAR(here.device.launchSeconds, 10e-6, 1e-8);
   EXPECT_NEAR(here.device.stepSeconds, 500e-6, 1e-8);
   EXPECT_EQ(here.device.callSeconds, 0);
+}
+
+/// A step of a product, calls of each rate and two kernels.
+plan::Manifest makeCalls() {
+  plan::Manifest manifest = makeManifest(1);
+  plan::Program &program = *manifest.mutable_roles(0)->mutable_programs(0);
+  program.clear_instructions();
+  auto add = [&](const std::vector<int64_t> &dims) {
+    return test::addBuffer(program, plan::TRANSIENT, 0, plan::F32, dims);
+  };
+  const uint32_t matrix = add({100, 100}), heads = add({2, 8, 1, 4}),
+                 sums = add({2, 1, 8}), image = add({2, 3, 8, 8}),
+                 filter = add({3, 3, 1, 1});
+  test::addCall(program, "matmul", {matrix, matrix}, {matrix});
+  test::addCall(program, "attention", {heads, heads, heads}, {heads});
+  test::addCall(program, "attention_grad",
+                {heads, heads, heads, heads, sums, heads}, {heads});
+  test::addCall(program, "conv", {image, filter}, {image});
+  for (plan::Instruction &call : *program.mutable_instructions())
+    call.set_flops(1e6);
+  for (const char *label : {"train.add", "train.mul"}) {
+    plan::Instruction *kernel = program.add_instructions();
+    kernel->mutable_kernel()->add_buffers(matrix);
+    kernel->set_label(label);
+    kernel->set_flops(1e5);
+    kernel->set_bytes(12e6);
+  }
+  return manifest;
+}
+
+/// A compilation knows of instructions what share of the peaks those of their
+/// kind reach. The product reaches 2 GFLOP/s, the first kernel 12 GB/s.
+TEST(Calibration, EachRateHasItsShare) {
+  Calibration calibration({"test", 1, 1 << 30, {"a test"}});
+  const plan::Manifest manifest = makeCalls();
+  ASSERT_TRUE(
+      calibration.addRun(manifest, makeSteadyTrace({1, 2, 4, 1, 1, 3})).ok());
+  Result<std::string> text = calibration.finish();
+  ASSERT_TRUE(text.ok()) << text.status().message();
+  Result<Cluster> here = Cluster::parse(*text, "here.json");
+  ASSERT_TRUE(here.ok()) << here.status().message();
+  EXPECT_NEAR(here->device.flopsPerSecond[plan::F32], 2e9, 1e6);
+  EXPECT_NEAR(here->device.bytesPerSecond, 12e9, 1e7);
+  const Efficiency &shares = here->device.efficiency;
+  EXPECT_NEAR(shareOf(shares, "attention"), .25, 1e-3);
+  EXPECT_NEAR(shareOf(shares, "attention_backward"), .125, 1e-3);
+  EXPECT_NEAR(shareOf(shares, "convolution"), .5, 1e-3);
+  EXPECT_NEAR(shares.kernelFlops, 2e5 / 4e-3 / 2e9, 1e-4);
+  EXPECT_NEAR(shares.bytes, 24e6 / 4e-3 / 12e9, 1e-3);
+  // Plans go by the rows.
+  Cluster rowsAlone = *here;
+  rowsAlone.device.efficiency = Efficiency();
+  rowsAlone.device.efficiency.matmul = shares.matmul;
+  Result<SimulatedStep> step = simulateStep(manifest, *here);
+  Result<SimulatedStep> same = simulateStep(manifest, rowsAlone);
+  ASSERT_TRUE(step.ok() && same.ok());
+  EXPECT_EQ(step->seconds, same->seconds);
 }
 
 TEST(Calibration, LinksAreFitted) {
