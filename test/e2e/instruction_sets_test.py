@@ -2,10 +2,15 @@
 """The instructions that compute are asked for: the library itself reports them
 (ONEDNN_VERBOSE), for each set that this processor has. The kernels of our own,
 which some processors' rules prefer to the library's, name theirs in unit tests
-(NamesItsTiles and others of kernels-test); so products go to the library here."""
+(NamesItsTiles and others of kernels-test); so products go to the library here,
+but for AVX2's, of which a profile tells."""
 import os
 import pathlib
 import unittest
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
 
 from zctest import Fixture, ZcTest, read_log, run
 
@@ -88,6 +93,48 @@ class Report(ZcTest):
         artifact = self.compile_model(fixture, "--precision", "bf16")
         found, _ = self.kernels(fixture, artifact, "ALL", "amx")
         self.check_products(found, "amx")
+
+    def write_product(self):
+        """A model of one product that is large for AVX2, and its data."""
+        rows, inner, columns = 1024, 512, 512
+        random = np.random.default_rng(0)
+        value = helper.make_tensor_value_info
+        weight = random.normal(size=(inner, columns)).astype("f4") * 0.05
+        graph = helper.make_graph(
+            [helper.make_node("MatMul", ["x", "w"], ["y"])], "product",
+            [value("x", TensorProto.FLOAT, (rows, inner))],
+            [value("y", TensorProto.FLOAT, (rows, columns))],
+            [numpy_helper.from_array(weight, "w")])
+        onnx.save(helper.make_model(graph, ir_version=8, opset_imports=[
+            helper.make_opsetid("", 18)]), self.folder / "m.onnx")
+        np.savez(self.folder / "d.npz",
+                 x=random.normal(size=(rows, inner)).astype("f4"),
+                 labels=random.normal(size=(rows, columns)).astype("f4"))
+
+    def profile(self, ours, *options):
+        """A run's profile, and its second loss."""
+        self.zc("compile", self.folder / "m.onnx", "-o", self.folder / "m.zca",
+                "--loss", "mse", "--cpu-arch", "x86-64-v3", *options)
+        log = self.folder / "log.jsonl"
+        out = self.zc("run", self.folder / "m.zca", "--data",
+                      self.folder / "d.npz", "--steps", 2, "--lr", 0.1,
+                      "--no-shuffle", "--profile", "--log", log,
+                      env={**os.environ, "ZC_MAX_CPU_ISA": ours})
+        return out, read_log(log)[1]["loss"]
+
+    def test_products_by_avx2(self):
+        """Losses are about 1, where float32 rounds to 6e-8, bfloat16's factors
+        to 2e-3 each, in sums of 512."""
+        self.need("avx2", "fma")
+        self.write_product()
+        out, by_library = self.profile("baseline")
+        self.assertIn("matmul train.matmul (library by rule)", out)
+        self.assertNotIn("tiles", out)
+        for options, delta in (([], 1e-5), (["--precision", "bf16"], 1e-3)):
+            out, loss = self.profile("avx2", *options)
+            self.assertIn("matmul train.matmul (tiles by rule)", out)
+            self.assertNotIn("(library by rule)", out)
+            self.assertAlmostEqual(loss / by_library, 1, delta=delta)
 
 
 if __name__ == "__main__":
