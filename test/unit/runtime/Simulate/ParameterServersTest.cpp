@@ -108,7 +108,8 @@ TEST(ParameterServers, RefusesWhatHasNoRoom) {
   Result<ServedTimes> times = simulateServers(on, training(4, 1));
   ASSERT_FALSE(times.ok());
   EXPECT_EQ(times.status().message(),
-            "cluster 'test' has room for 4 ranks, fewer than 5");
+            "cluster 'test' has room for 4 ranks, fewer than 5: 4 workers "
+            "and 1 servers");
   ServedTraining idle = training(1, 1);
   idle.computeSeconds = 0;
   EXPECT_FALSE(simulateServers(on, idle).ok());

@@ -422,8 +422,8 @@ TEST(Simulation, AClusterMayBeTooSmall) {
       simulateStep(makeOverlap(), cluster({{"links", 1, 0, 0}}));
   ASSERT_FALSE(step.ok());
   EXPECT_EQ(step.status().message(),
-            "the mesh has 2 ranks, and cluster 'test' room for 1: take a "
-            "smaller mesh, or a larger `size` of its last level");
+            "cluster 'test' has room for 1 ranks, fewer than 2: take a smaller "
+            "mesh, or a larger `size` of its last level");
 }
 
 } // namespace
