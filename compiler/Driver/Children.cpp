@@ -18,7 +18,7 @@ using namespace zc;
 
 /// Warnings may stand in front of it.
 static llvm::StringRef findError(llvm::StringRef text) {
-  const llvm::StringRef first = text.split('\n').first;
+  const llvm::StringRef first = text.ltrim('\n').split('\n').first;
   while (!text.empty()) {
     auto [line, rest] = text.split('\n');
     if (line.consume_front("zc: error: "))

@@ -139,7 +139,8 @@ std::string findFullest(const TriedLayout &tried) {
   return most == tried.memory.end() ? "" : most->first;
 }
 
-/// "most of the memory is activations in 12 of them, optimizer in 3".
+/// "the largest part of the memory is activations in 12 of those that do not
+/// fit into a device, optimizer in 3".
 std::string countFullest(const SearchReport &report) {
   std::map<std::string, size_t> counts;
   for (const TriedLayout &each : report.tried)
@@ -153,10 +154,12 @@ std::string countFullest(const SearchReport &report) {
       [](const auto &a, const auto &b) { return a.first > b.first; });
   std::string text;
   for (const auto &[count, name] : sorted)
-    text += formatv("{0}{1} in {2}{3}",
-                    text.empty() ? "most of the memory is " : ", ", name, count,
-                    text.empty() ? " of them" : "")
-                .str();
+    text +=
+        formatv("{0}{1} in {2}{3}",
+                text.empty() ? "the largest part of the memory is " : ", ",
+                name, count,
+                text.empty() ? " of those that do not fit into a device" : "")
+            .str();
   return text;
 }
 
@@ -177,10 +180,19 @@ std::string explainNoFit(const SearchReport &report, const Cluster &cluster) {
                 : "; the first says: " + report.tried.front().failure) +
            "\n";
   std::string text =
-      formatv("none of {0} layouts fits: the least that a device needs is {1}, "
-              "and it has {2} ({3})\n",
-              compiled, printSize(uint64_t(least->bytes)),
-              printSize(cluster.device.memoryBytes), least->layout.options());
+      least->fitsDevice
+          ? formatv("none of {0} layouts fits: the one that needs least fits "
+                    "into a device, but not into a host, which needs {1} ({2})"
+                    "\n",
+                    compiled, printSize(uint64_t(least->hostBytes)),
+                    least->layout.options())
+                .str()
+          : formatv("none of {0} layouts fits: the least that a device needs "
+                    "is {1}, and it has {2} ({3})\n",
+                    compiled, printSize(uint64_t(least->bytes)),
+                    printSize(cluster.device.memoryBytes),
+                    least->layout.options())
+                .str();
   if (const std::string counts = countFullest(report); !counts.empty())
     text += counts + "\n";
   text += "the limits of that one, and what would help:\n";

@@ -214,12 +214,20 @@ CollectiveShape fixedShape(const Spread &spread, plan::CollectiveKind kind,
   return shape;
 }
 
-/// Messages of the busiest rank to all others: each level has those to ranks
-/// that it joins, and a round takes what the slowest of its messages does.
+/// Messages of the busiest rank: where they go to all others, each level has
+/// those to ranks that it joins; a rank that sends once sends over all levels.
+/// A round takes what the slowest of its messages does.
 TransferCost costOfRounds(const Spread &spread, const CollectiveShape &shape) {
   const CollectiveCost closed = costOf(shape);
-  TransferCost cost = spread.none();
+  const bool sendsOnce =
+      spread.levels.size() > 1 &&
+      (shape.kind == plan::REDUCE || shape.kind == plan::GATHER);
+  TransferCost cost = sendsOnce
+                          ? direct(spread, double(closed.sentBytes), false)
+                          : spread.none();
   cost.latencySeconds = closed.steps * spread.worstLatency();
+  if (sendsOnce)
+    return cost;
   for (const Spread::Level &level : spread.levels)
     cost.bytes[level.level] = double(closed.sentBytes) * level.inside *
                               (level.parts - 1) / (spread.ranks - 1);
@@ -240,6 +248,9 @@ TransferCost fixedCost(const Spread &spread, const CollectiveShape &shape,
     return costOfWay(*way, shape.kind, spread, bytes);
   if (spread.levels.size() > 1 && isRooted && algorithm == plan::RING)
     return rootedRing(spread, bytes);
+  if (spread.levels.size() > 1 && shape.kind == plan::BROADCAST &&
+      algorithm == plan::RECURSIVE_DOUBLING)
+    return doubling(spread, bytes, 1, /*isWhole=*/true);
   return costOfRounds(spread, shape);
 }
 

@@ -51,7 +51,9 @@ void RoleLinks::addBlock(size_t level, const Members &members) {
   double count = 0;
   for (auto [role, ranks] : members)
     count += double(ranks);
-  if (count * links.aloneBytesPerSecond <= links.bytesPerSecond * size)
+  constexpr double kRounded = 1 + 1e-9; // rates are quotients
+  if (count * links.aloneBytesPerSecond <=
+      links.bytesPerSecond * size * kRounded)
     return;
   if (members.size() > 1) {
     blocks.push_back({level, 0, members});
@@ -71,7 +73,7 @@ void RoleLinks::take(uint32_t role, size_t level, bool isIn, double bytes,
   for (const Block &block : blocks) {
     const auto found = block.members.find(role);
     if (block.level == level && found != block.members.end())
-      uses.push_back({block.link + isIn, bytes * double(found->second)});
+      uses.push_back({block.link + isIn, bytes, double(found->second)});
   }
 }
 

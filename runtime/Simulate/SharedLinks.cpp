@@ -66,7 +66,8 @@ void SharedLinks::advance(double now) {
   }
 }
 
-/// The rates of all transfers grow alike; one stops when a link of its is full.
+/// The rates of all transfers grow alike; each stops when one of its links is
+/// full.
 void SharedLinks::shareOut() {
   std::copy(links.begin(), links.end(), room.begin());
   std::vector<Id> growing;
@@ -77,9 +78,9 @@ void SharedLinks::shareOut() {
   }
   // The part of a transfer's rate that goes over a link.
   auto share = [&](const Transfer &transfer, const Use &use) {
-    return links[use.link] > 0 ? use.bytes / transfer.most : 0.0;
+    return links[use.link] > 0 ? use.bytes * use.ranks / transfer.most : 0.0;
   };
-  double rate = 0; // bytes per second over a transfer's busiest link
+  double rate = 0; // bytes per second of a rank over its busiest link
   while (!growing.empty()) {
     std::fill(demand.begin(), demand.end(), 0.0);
     for (Id each : growing)

@@ -13,9 +13,12 @@ namespace zc {
 class SharedLinks {
 public:
   using Id = uint32_t;
+  /// A rank's bytes over a link that takes those of so many equal ranks at
+  /// once.
   struct Use {
     size_t link;
     double bytes;
+    double ranks = 1;
   };
 
   /// A link of so many bytes per second; 0: any.
@@ -37,7 +40,7 @@ public:
 private:
   struct Transfer {
     std::vector<Use> uses;
-    double most = 0;    // bytes over one link
+    double most = 0;    // bytes of a rank over one link
     double seconds = 0; // that all of it takes, at the rate it has
     double left = 1;    // share that is not sent yet
   };

@@ -20,8 +20,8 @@ constexpr int64_t kRows = 512, kNarrowRows = 1024;
 constexpr int64_t kNarrowBlock = 2 * 512 * 768; // bytes
 // Processors with AVX2 have first levels of 32 KiB, for a panel of b and some
 // of a, and second ones of 256 or 512 KiB, for the group of columns and some of
-// the rows; so many rows take as long from the third (AMD EPYC of Zen 3) and
-// let b be packed less often.
+// the rows. 1024 rows of a, read from the third level, take no longer (AMD EPYC
+// of Zen 3) and let b be packed less often.
 constexpr int64_t kAvx2Depth = 256, kAvx2Rows = 1024;
 // Columns of a task that keeps its sums: these, too.
 constexpr int64_t kSumColumns = 512;
@@ -49,8 +49,8 @@ double cost(int64_t rows, int64_t columns, const MatmulBlocks &blocks,
 }
 
 int64_t mostRows(const MatmulBlocks &blocks, ProcessorKind kind) {
-  if (!blocks.inTiles)
-    return kind == ProcessorKind::Avx2 ? kAvx2Rows : kRows;
+  if (!blocks.inTiles) // sums that are kept need memory as well
+    return kind == ProcessorKind::Avx2 && !blocks.keepsSums ? kAvx2Rows : kRows;
   int64_t lineBytes = blocks.packedBytes * roundUp(blocks.depth, 32);
   return std::min(kNarrowRows, kNarrowBlock / lineBytes / 32 * 32);
 }
@@ -93,8 +93,8 @@ bool meetInCache(const MatmulSpec &spec) {
 
 } // namespace
 
-// Every instruction set's panels: of 6 rows in 8 places, 8 in 8, 14 in 16; two
-// of 16 rows with AMX.
+// The most that an instruction set's panels take: of 6 rows in 6 or 8 places, 8
+// in 8, 14 in 16; two of 16 rows with AMX.
 uint64_t MatmulBlocks::rowBytes() const {
   int64_t places = inTiles ? roundUp(rows, 32) : roundUp(rows, 6) / 6 * 8 + 16;
   return roundUp(packedBytes * places * roundUp(depth, 32), 64);
@@ -185,7 +185,8 @@ static bool tilesOnIntel(const MatmulSpec &spec, int threads, int64_t least) {
 /// and 78 to 84 by tiles, with a transposed 74 to 79 and 80 to 84, or 35 to 46
 /// and 68 to 82 where rows of a lie 8 KiB apart; of dims of 128 up to 91 and
 /// 83, of 32 80 and 70. The library's products wait for one another, and each
-/// takes memory from the system. It does not multiply bfloat16.
+/// takes memory from the system. It does not multiply bfloat16, of which only
+/// artifacts for AVX-512 have products (ZC_MAX_CPU_ISA runs them without).
 static bool tilesOnAvx2(const MatmulSpec &spec, int threads, int64_t least) {
   constexpr double kLarge = 1 << 27;
   return spec.a.type == ElementType::BF16 ||

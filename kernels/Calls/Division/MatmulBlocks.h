@@ -55,7 +55,7 @@ int matmulParts(MatmulPrecision precision);
 
 /// For tasks on so many threads, each with at most `mostBytes` where a task of
 /// few rows has so few. The depth, on which the bits of c depend, is the same
-/// for every number.
+/// for every number of threads on one kind of processor.
 MatmulBlocks divideMatmul(const MatmulSpec &spec, ProcessorKind kind,
                           int threads, uint64_t mostBytes = UINT64_MAX);
 

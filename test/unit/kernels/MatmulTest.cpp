@@ -372,6 +372,15 @@ TEST(Matmul, TilesOnlyWherePaid) {
   EXPECT_FALSE(canTileMatmul({half, half, rowMajor({8, 8}), false}));
 }
 
+/// Tasks on all threads at once take no more than is planned.
+void expectRoom(const MatmulSpec &spec, ProcessorKind kind, int threads) {
+  if (!canTileMatmul(spec))
+    return;
+  const MatmulBlocks blocks = divideMatmul(spec, kind, threads);
+  EXPECT_LE(uint64_t(threads) * blocks.taskBytes(),
+            tiledMatmulWorkspace(spec, threads));
+}
+
 // Memory is planned for the tiles of any processor on any number of threads.
 TEST(Matmul, PlansMemoryForTilesOfAnyProcessor) {
   for (bool transposeA : {false, true})
@@ -381,8 +390,16 @@ TEST(Matmul, PlansMemoryForTilesOfAnyProcessor) {
                                    : rowMajor({size, depth}),
                         rowMajor({depth, size}), rowMajor({size, size}), false};
         for (ProcessorKind kind : kProcessorKinds)
-          for (int threads : {1, 2, 3, 64})
+          for (int threads : {1, 2, 3, 64}) {
             EXPECT_LE(tilesMatmul(spec, kind, threads), mayTileMatmul(spec));
+            expectRoom(spec, kind, threads);
+            for (StridedTensor *each : {&spec.a, &spec.b, &spec.c}) {
+              each->type = ElementType::BF16;
+              expectRoom(spec, kind, threads);
+            }
+            for (StridedTensor *each : {&spec.a, &spec.b, &spec.c})
+              each->type = ElementType::F32;
+          }
       }
   // A precision is asked for whatever the rate.
   MatmulSpec spec{rowMajor({33, 4096}), rowMajor({4096, 33}),

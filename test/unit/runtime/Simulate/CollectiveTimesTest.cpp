@@ -223,6 +223,25 @@ TEST(CollectiveTimes, FixedRoundsDivideTheirBytes) {
   EXPECT_DOUBLE_EQ(cost.bytes[1], 24 * 3200);
 }
 
+TEST(CollectiveTimes, ARankThatSendsOnceSendsOverAllLevels) {
+  const Cluster both = twoLevels(CollectiveWay::Ring);
+  const TransferCost cost = costOnCluster(both, plan::REDUCE, plan::SEQUENTIAL,
+                                          placeOf(both, ranks(32)), 3200);
+  EXPECT_DOUBLE_EQ(cost.latencySeconds, 31 * 10);
+  EXPECT_DOUBLE_EQ(cost.bytes[0], 3200);
+  EXPECT_DOUBLE_EQ(cost.bytes[1], 3200);
+}
+
+/// Two rounds join four nodes, three the ranks of a node.
+TEST(CollectiveTimes, ATreeOfRoundsSendsAllInEachRound) {
+  const Cluster both = twoLevels(CollectiveWay::Ring);
+  const TransferCost cost =
+      costOnCluster(both, plan::BROADCAST, plan::RECURSIVE_DOUBLING,
+                    placeOf(both, ranks(32)), 3200);
+  EXPECT_DOUBLE_EQ(cost.bytes[0], 3 * 3200);
+  EXPECT_DOUBLE_EQ(cost.bytes[1], 2 * 3200);
+}
+
 /// Two protocols of rings on two levels, and one of trees.
 Cluster withProtocols() {
   Cluster both = cluster({{"node", 8, 100, 1}, {"net", 4096, 10, 10}});

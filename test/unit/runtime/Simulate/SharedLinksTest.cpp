@@ -38,6 +38,17 @@ TEST(SharedLinks, WhatOneLeavesTheOtherTakes) {
   EXPECT_DOUBLE_EQ(endNext(links, a), 10);
 }
 
+/// Three ranks of one role and one of another share a node's link alike.
+TEST(SharedLinks, RanksShareALinkAlike) {
+  SharedLinks links;
+  const size_t node = links.addLink(4), own = links.addLink(10),
+               others = links.addLink(10);
+  const auto a = links.begin(0, {{own, 10}, {node, 10, 3}});
+  const auto b = links.begin(0, {{others, 10}, {node, 10, 1}});
+  EXPECT_DOUBLE_EQ(endNext(links, a), 10);
+  EXPECT_DOUBLE_EQ(endNext(links, b), 10);
+}
+
 TEST(SharedLinks, LinksWithoutLimitTakeNoTime) {
   SharedLinks links;
   const size_t link = links.addLink(0);
