@@ -92,7 +92,7 @@ class Search(PlanTest):
         self.assertEqual(code, 1)
         self.assertRegex(out, r"none of \d+ layouts fits: the least that a "
                               "device needs is .*, and it has 97.7 KiB")
-        self.assertRegex(out, r"most of the memory is .* in \d+ of them")
+        self.assertRegex(out, r"largest part of the memory is .* in \d+ of those")
         self.assertRegex(out, "what would help:\n(  .*\n)*  memory: .*: ")
 
     def test_offloading_is_weighed(self):
