@@ -8,7 +8,7 @@ import onnx
 from onnx import helper, numpy_helper
 from onnxruntime.quantization import quantize_dynamic
 
-from quantised_test import FLOAT, QuantisedTest, draw, run_model
+from quantised_test import FLOAT, SATURATES, QuantisedTest, draw, run_model
 
 # The quantiser advises to pre-process models.
 logging.disable(logging.WARNING)
@@ -63,6 +63,8 @@ class Recurrent(QuantisedTest):
                 (whole * scale).transpose(0, 2, 1).copy(), each.name))
         np.testing.assert_allclose(found, run_model(model, data)["y"],
                                    atol=1e-6)
+        if SATURATES:
+            self.skipTest("ONNX Runtime saturates without VNNI")
         theirs = run_model(onnx.load(quantised), data)["y"]
         np.testing.assert_allclose(found, theirs, atol=0.02)
 

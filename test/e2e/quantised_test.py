@@ -4,6 +4,7 @@
 Pairs of QuantizeLinear and DequantizeLinear have PyTorch's straight-through
 gradient; scales have that of LSQ.
 """
+import pathlib
 import unittest
 
 import numpy as np
@@ -205,6 +206,16 @@ def run_model(model, data):
     return dict(zip(names, session.run(names, data)))
 
 
+# Without VNNI, ONNX Runtime adds up products of unsigned by signed bytes in 16
+# bits that saturate: its results are not the operators' then.
+SATURATES = "vnni" not in pathlib.Path("/proc/cpuinfo").read_text()
+
+
+def saturates(case):
+    types = {each.dtype for each in case.operands if each is not None}
+    return SATURATES and {np.dtype("u1"), np.dtype("i1")} <= types
+
+
 class QuantisedTest(ZcTest):
     def evaluate(self, path, data, *options):
         inputs = []
@@ -247,6 +258,8 @@ class Operators(QuantisedTest):
                                 for each in (found, expected))
                 with self.subTest(name):
                     self.assertEqual(ours.dtype, theirs.dtype)
+                    if saturates(case):
+                        self.skipTest("ONNX Runtime saturates without VNNI")
                     if ours.dtype == np.float32:
                         np.testing.assert_allclose(ours, theirs, rtol=2e-5,
                                                    atol=2e-5)
