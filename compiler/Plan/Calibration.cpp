@@ -323,8 +323,6 @@ namespace {
 /// Bytes that fit into no near cache.
 constexpr double kLargeBytes = 1 << 20;
 
-constexpr char kCopyKind[] = "copy"; // see kindOf()
-
 /// Work of instructions, in FLOPs or bytes, and the seconds that it took.
 struct Spent {
   double work = 0, seconds = 0;

@@ -179,20 +179,17 @@ std::string explainNoFit(const SearchReport &report, const Cluster &cluster) {
                               "and number of ranks")
                 : "; the first says: " + report.tried.front().failure) +
            "\n";
-  std::string text =
+  const std::string need =
       least->fitsDevice
-          ? formatv("none of {0} layouts fits: the one that needs least fits "
-                    "into a device, but not into a host, which needs {1} ({2})"
-                    "\n",
-                    compiled, printSize(uint64_t(least->hostBytes)),
-                    least->layout.options())
-                .str()
-          : formatv("none of {0} layouts fits: the least that a device needs "
-                    "is {1}, and it has {2} ({3})\n",
-                    compiled, printSize(uint64_t(least->bytes)),
-                    printSize(cluster.device.memoryBytes),
-                    least->layout.options())
-                .str();
+          ? "the one that needs least fits into a device, but not into a host, "
+            "which needs " +
+                printSize(uint64_t(least->hostBytes))
+          : "the least that a device needs is " +
+                printSize(uint64_t(least->bytes)) + ", and it has " +
+                printSize(cluster.device.memoryBytes);
+  std::string text = formatv("none of {0} layouts fits: {1} ({2})\n", compiled,
+                             need, least->layout.options())
+                         .str();
   if (const std::string counts = countFullest(report); !counts.empty())
     text += counts + "\n";
   text += "the limits of that one, and what would help:\n";

@@ -75,11 +75,10 @@ bool isZigzagOrder(ConstantOp constant, int64_t parts) {
 TokenDims::TokenDims(func::FuncOp program)
     : program(program), unfused(program),
       classes(findDimClasses(program, unfused.getWhole())) {
-  for (auto [index, each] : llvm::enumerate(classes)) {
-    parents.push_back(int(index));
+  sets.grow(classes.size());
+  for (auto [index, each] : llvm::enumerate(classes))
     for (const DimOf &dim : each.dims)
       numbers[dim] = int(index);
-  }
   // An attention gives each query's token a result.
   program.walk([&](Operation *op) {
     if (isAttention(op))
@@ -109,7 +108,7 @@ bool TokenDims::hasAttention() {
 bool TokenDims::areTied(DimOf a, DimOf b) {
   auto first = numbers.find(a), second = numbers.find(b);
   return first != numbers.end() && second != numbers.end() &&
-         findRoot(first->second) == findRoot(second->second);
+         findSet(first->second) == findSet(second->second);
 }
 
 bool TokenDims::isDivided(DimOf dim) {
@@ -162,12 +161,12 @@ void TokenDims::markMessages() {
 
 void TokenDims::mark(DimOf dim) {
   if (auto found = numbers.find(dim); found != numbers.end())
-    marked.insert(findRoot(found->second));
+    marked.insert(findSet(found->second));
 }
 
 bool TokenDims::isMarked(DimOf dim) {
   auto found = numbers.find(dim);
-  return found != numbers.end() && marked.contains(findRoot(found->second));
+  return found != numbers.end() && marked.contains(findSet(found->second));
 }
 
 std::optional<int64_t> TokenDims::findReadDim(unsigned result, int64_t parts) {
@@ -193,11 +192,11 @@ bool TokenDims::mergesTokens() {
     if (!isAttention(op))
       return;
     DimOf query{op->getOperand(0), kTokens};
-    int64_t &count = counts[findRoot(numbers.at(query))];
+    int64_t &count = counts[findSet(numbers.at(query))];
     count = std::max(count, sizeOf(query));
   });
   return llvm::any_of(numbers, [&](auto &entry) {
-    auto count = counts.find(findRoot(entry.second));
+    auto count = counts.find(findSet(entry.second));
     return count != counts.end() && sizeOf(entry.first) % count->second != 0;
   });
 }
@@ -205,21 +204,15 @@ bool TokenDims::mergesTokens() {
 SmallVector<OpOperand *> TokenDims::getGathers() {
   SmallVector<OpOperand *> operands;
   for (auto [index, each] : llvm::enumerate(classes))
-    if (marked.contains(findRoot(int(index))))
+    if (marked.contains(findSet(int(index))))
       llvm::append_range(operands, each.gathers);
   return operands;
-}
-
-int TokenDims::findRoot(int number) {
-  while (parents[number] != number)
-    number = parents[number] = parents[parents[number]];
-  return number;
 }
 
 void TokenDims::join(DimOf a, DimOf b) {
   auto first = numbers.find(a), second = numbers.find(b);
   if (first != numbers.end() && second != numbers.end())
-    parents[findRoot(second->second)] = findRoot(first->second);
+    sets.join(first->second, second->second);
 }
 
 } // namespace zc

@@ -5,6 +5,7 @@
 #include "dialects/Train/TrainDialect.h"
 #include "passes/Sequence/UnfusedAttention.h"
 #include "passes/Sharding/DimClasses.h"
+#include "llvm/ADT/IntEqClasses.h"
 
 #include <optional>
 
@@ -95,14 +96,17 @@ public:
 
 private:
   void forEachQuery(llvm::function_ref<void(DimOf)> body);
-  int findRoot(int number);
+  /// The set of classes that join() has tied a class to.
+  int findSet(int number) const {
+    return static_cast<int>(sets.findLeader(number));
+  }
   void join(DimOf a, DimOf b);
 
   mlir::func::FuncOp program;
   UnfusedAttentions unfused;
   llvm::SmallVector<DimClass> classes;
   llvm::DenseMap<DimOf, int> numbers;
-  llvm::SmallVector<int> parents;
+  llvm::IntEqClasses sets; // of classes
   llvm::DenseSet<int> marked;
 };
 

@@ -87,8 +87,7 @@ private:
   /// Whether no tensor of the set is divided otherwise already.
   bool isFree(const DimClass &dims) {
     return llvm::none_of(dims.dims, [&](const DimOf &dim) {
-      return division.divided.contains({dim.value, division.number}) ||
-             division.byHand.contains(dim.value);
+      return division.isDivided(dim.value);
     });
   }
 
@@ -97,9 +96,7 @@ private:
     SmallVector<std::string> names;
     for (const DimOf &each : dims.getArguments())
       if (StateOp state = findState(each.value);
-          state && !(whole && (division.divided.contains(
-                                   {each.value, division.number}) ||
-                               division.byHand.contains(each.value))))
+          state && !(whole && division.isDivided(each.value)))
         names.push_back(state.getSymName().str());
     return names;
   }

@@ -38,6 +38,11 @@ struct ParameterDivision {
   void assign(train::StateOp state, int64_t dim, int axis,
               const std::string &why);
 
+  /// Whether a tensor is divided over the rule's axis already, or by hand.
+  bool isDivided(mlir::Value value) const {
+    return divided.contains({value, number}) || byHand.contains(value);
+  }
+
   dist::MeshAttr mesh;
   mlir::func::FuncOp program;
   int number = -1; // of the axis that the rule divides over

@@ -6,13 +6,13 @@ namespace zc {
 const char *kindOf(const plan::Instruction &instruction) {
   switch (instruction.kind_case()) {
   case plan::Instruction::kKernel:
-    return "kernel";
+    return kKernelKind;
   case plan::Instruction::kLibrary:
     if (auto *kind = kernels::findCallKind(instruction.library().op()))
       return kind->name;
     break;
   case plan::Instruction::kCopy:
-    return "copy";
+    return kCopyKind;
   case plan::Instruction::kCollective:
     return "collective";
   case plan::Instruction::KIND_NOT_SET:

@@ -6,6 +6,9 @@
 
 namespace zc {
 
+/// The kinds of generated kernels and of copies; library calls have others.
+inline constexpr char kKernelKind[] = "kernel", kCopyKind[] = "copy";
+
 /// The kind of work that an instruction does: "kernel", "collective",
 /// "grouped_matmul"; "" where there is none. The text outlives the instruction.
 const char *kindOf(const plan::Instruction &instruction);

@@ -214,44 +214,51 @@ CollectiveShape fixedShape(const Spread &spread, plan::CollectiveKind kind,
   return shape;
 }
 
-/// Messages of the busiest rank: where they go to all others, each level has
-/// those to ranks that it joins; a rank that sends once sends over all levels.
-/// A round takes what the slowest of its messages does.
+/// Rounds in which the busiest rank sends to all others: each level has the
+/// messages to ranks that it joins, and a round takes what the slowest of its
+/// messages does.
 TransferCost costOfRounds(const Spread &spread, const CollectiveShape &shape) {
   const CollectiveCost closed = costOf(shape);
-  const bool sendsOnce =
-      spread.levels.size() > 1 &&
-      (shape.kind == plan::REDUCE || shape.kind == plan::GATHER);
-  TransferCost cost = sendsOnce
-                          ? direct(spread, double(closed.sentBytes), false)
-                          : spread.none();
+  TransferCost cost = spread.none();
   cost.latencySeconds = closed.steps * spread.worstLatency();
-  if (sendsOnce)
-    return cost;
   for (const Spread::Level &level : spread.levels)
     cost.bytes[level.level] = double(closed.sentBytes) * level.inside *
                               (level.parts - 1) / (spread.ranks - 1);
   return cost;
 }
 
-/// On one level by the bytes that are really sent, which may not divide; over
-/// several as if the algorithm were the cluster's.
+/// Rounds in each of which another rank sends once, perhaps over all levels.
+TransferCost costOfTurns(const Spread &spread, const CollectiveShape &shape) {
+  const CollectiveCost closed = costOf(shape);
+  TransferCost cost = direct(spread, double(closed.sentBytes), false);
+  cost.latencySeconds = closed.steps * spread.worstLatency();
+  return cost;
+}
+
+/// Over several levels: as if the algorithm were the cluster's, where it can
+/// be.
+TransferCost costOverLevels(const Spread &spread, const CollectiveShape &shape,
+                            plan::CollectiveAlgorithm algorithm, double bytes) {
+  const bool reduces = shape.kind == plan::REDUCE;
+  if (std::optional<CollectiveWay> way = wayOf(algorithm);
+      way && hasWays(shape.kind))
+    return costOfWay(*way, shape.kind, spread, bytes);
+  if (algorithm == plan::RING && (reduces || shape.kind == plan::BROADCAST))
+    return rootedRing(spread, bytes);
+  if (algorithm == plan::RECURSIVE_DOUBLING && shape.kind == plan::BROADCAST)
+    return doubling(spread, bytes, 1, /*isWhole=*/true);
+  return reduces || shape.kind == plan::GATHER ? costOfTurns(spread, shape)
+                                               : costOfRounds(spread, shape);
+}
+
+/// On one level by the bytes that are really sent, which may not divide.
 TransferCost fixedCost(const Spread &spread, const CollectiveShape &shape,
                        double bytes) {
-  const plan::CollectiveAlgorithm algorithm = effectiveAlgorithm(shape);
-  const std::optional<CollectiveWay> way = wayOf(algorithm);
-  const bool isRooted =
-      shape.kind == plan::BROADCAST || shape.kind == plan::REDUCE;
   if (shape.kind == plan::SEND_RECEIVE)
     return direct(spread, bytes, false);
-  if (spread.levels.size() > 1 && way && hasWays(shape.kind))
-    return costOfWay(*way, shape.kind, spread, bytes);
-  if (spread.levels.size() > 1 && isRooted && algorithm == plan::RING)
-    return rootedRing(spread, bytes);
-  if (spread.levels.size() > 1 && shape.kind == plan::BROADCAST &&
-      algorithm == plan::RECURSIVE_DOUBLING)
-    return doubling(spread, bytes, 1, /*isWhole=*/true);
-  return costOfRounds(spread, shape);
+  return spread.levels.size() > 1
+             ? costOverLevels(spread, shape, effectiveAlgorithm(shape), bytes)
+             : costOfRounds(spread, shape);
 }
 
 /// A cost and the protocol that it has.

@@ -2,19 +2,15 @@
 #ifndef ZC_RUNTIME_SIMULATE_MEASUREDTIMES_H
 #define ZC_RUNTIME_SIMULATE_MEASUREDTIMES_H
 
-#include "runtime/Plan/Manifest.pb.h"
+#include "runtime/Plan/InstructionKind.h"
 
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace zc {
-
-/// The kind of generated kernels; others are library calls and copies.
-inline constexpr std::string_view kKernelKind = "kernel";
 
 /// An instruction that was timed. Products are in MatmulEfficiency.
 struct MeasuredInstruction {

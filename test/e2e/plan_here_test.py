@@ -4,9 +4,19 @@ near plans come to runs is no test of every change, for machines are noisy:
 tools/bench/plan_here.py says it."""
 import json
 import os
+import re
+import struct
 import unittest
 
 from zctest import Fixture, ZcTest
+
+
+def number_behind(name, text):
+    """A float64 of MLIR's text: in digits, or in bits where six digits would
+    not be enough."""
+    found = re.search(name + " = ([0-9A-Fa-fx.+]+) : f64", text)[1]
+    return (struct.unpack(">d", bytes.fromhex(found[2:]))[0]
+            if found.startswith("0x") else float(found))
 
 
 class Here(ZcTest):
@@ -72,11 +82,22 @@ class Here(ZcTest):
 
     def check_shares(self, device, machine):
         """Decisions know each class of work by its share of the peak."""
+        peak = device["flops_per_s"]["f32"]
+        efficiency = device["efficiency"]
         for work, share in (("kernel", "kernel_flops"),
                             ("attention", "attention"),
                             ("attention_backward", "attention_backward")):
-            self.assertLess(device["efficiency"][share], 1, share)
-            self.assertIn(f'work = "{work}", type = "f32"', machine)
+            self.assertLess(efficiency[share], 1, share)
+            flops = number_behind(f'work = "{work}", type = "f32", flops',
+                                  machine)
+            self.assertAlmostEqual(flops / (peak * efficiency[share]), 1,
+                                   places=4)
+        # Small kernels may come out of caches, faster than the peak.
+        self.assertLessEqual(efficiency["bytes"], 1)
+        self.assertAlmostEqual(
+            number_behind(", bytes", machine)
+            / (device["memory_bytes_per_s"] * efficiency["bytes"]), 1,
+            places=4)
 
     def test_ranks_have_their_share(self):
         if os.cpu_count() < 2:
