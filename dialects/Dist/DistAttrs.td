@@ -28,7 +28,7 @@ def Dist_MeshAttr : AttrDef<Dist_Dialect, "Mesh"> {
 
 def Dist_ShardingAttr : AttrDef<Dist_Dialect, "Sharding"> {
   let mnemonic = "sharding";
-  let summary = "which axes divide which dim, and which are not reduced yet";
+  let summary = "the axes that divide each dim, and those that are not reduced yet";
   let description = [{
     `#dist.sharding<dp,_,tp>`: dim 0 is divided over dp, dim 1 whole, dim 2
     divided over tp. Several axes of one dim are joined, slowest first: `dp+ep`.

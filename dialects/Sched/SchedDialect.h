@@ -94,9 +94,9 @@ public:
   /// last.
   llvm::SmallVector<mlir::Operation *> step(mlir::Operation &op);
 
-  /// Those that `op` begins behind although nothing waits for them: where it is
-  /// a fetch, a store or a host launch, those of the others' streams with which
-  /// it shares memory.
+  /// The instructions that `op` begins behind although nothing waits for them:
+  /// where it is a fetch, a store or a host launch, those of the others'
+  /// streams with which it shares memory.
   llvm::SmallVector<mlir::Operation *> getAwaitedBy(mlir::Operation &op) const;
 
   /// In the order of their beginnings.

@@ -33,7 +33,7 @@ def Train_Predicate : I32Enum<"Predicate", "a predicate", [
   let cppNamespace = "::zc::train";
 }
 
-// Of attention over tokens that ranks divide.
+// Attention over tokens that ranks divide gets keys from one of these.
 def Train_KeySource : I32Enum<"KeySource", "a source of keys", [
     I32EnumCase<"Ring", 0, "ring">,
     I32EnumCase<"RingZigzag", 1, "ring=zigzag">,

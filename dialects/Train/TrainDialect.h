@@ -63,7 +63,7 @@ inline constexpr llvm::StringLiteral kStageAttr = "train.stage";
 // (ProgramOps.td); schedules and reports go by them.
 /// The results that are gradients of parameters, by their numbers.
 inline constexpr llvm::StringLiteral kGradientsAttr = "train.gradients";
-/// Those that are kept until all others are there.
+/// The gradients that are kept until all others are there.
 inline constexpr llvm::StringLiteral kKeptGradientsAttr =
     "train.kept_gradients";
 /// The results are on their way to other ranks.

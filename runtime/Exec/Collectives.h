@@ -42,7 +42,7 @@ public:
 
   /// Whether the device's library puts them on its streams.
   bool areOnDevice() const { return !library.empty(); }
-  /// That library's plugin ("nccl"); empty: they are not on the device.
+  /// The library's plugin ("nccl"); empty: they are not on the device.
   const std::string &deviceLibrary() const { return library; }
 
   /// All ranks prepare the same collectives in the same order. With `staged`,

@@ -49,7 +49,7 @@ struct EvaluationProgram {
   int role;
   const plan::Program *program;
 };
-/// Those of all roles, role by role; they live as long as the artifact.
+/// The programs of all roles, role by role; they live as long as the artifact.
 std::vector<EvaluationProgram> evaluationOf(const Artifact &artifact);
 
 /// The last micro-batch that an order works on, and 1; at least 1.
@@ -57,7 +57,7 @@ uint32_t microBatchesOf(const plan::Order &order);
 
 /// The rings that the program has buffers in, ascending.
 std::vector<uint32_t> ringsOf(const plan::Program &program);
-/// Those of its inputs.
+/// The rings of the program's inputs.
 std::vector<uint32_t> ringsOfInputs(const plan::Program &program);
 
 /// The slots of a call or a feed that matter to the program: others are 0.

@@ -26,14 +26,6 @@ HASHED = {".sh", ".cmake", ".txt"}
 HEADLESS = re.compile(r"(?:^|[.!?] )((?:What|Of) [^.!]*)"
                       r"|^((?:Those|Which|Whose|Who|That)\b[^.!]*)")
 
-# Most files include one of these: their comments are mended when they change in
-# another way, too.
-LATER = {"dialects/Dist/DistAttrs.td", "dialects/Sched/SchedDialect.h",
-         "dialects/Train/TrainDialect.h", "passes/Import/Lowering/TensorBuilder.h",
-         "passes/Target/Target.h", "runtime/Base/Cores.h",
-         "runtime/Exec/Collectives.h", "runtime/Exec/Orders.h",
-         "runtime/Plan/Mesh.h", "runtime/Simulate/ProductLaw.h"}
-
 
 def mark_of(path, text):
     """The language of a file by how its comments are marked; "" for none."""
@@ -132,8 +124,7 @@ def check_comments(name, mark, text):
     for number, comment in comments(mark, text):
         for match in HEADLESS.finditer(comment):
             sentence = match.group(1) or match.group(2)
-            is_later = match.group(2) and name.as_posix() in LATER
-            if "?" not in sentence and not is_later:
+            if "?" not in sentence:
                 yield (f'{name}:{number}: a sentence begins with "'
                        f'{sentence[:20]}..."; begin with its subject')
 

@@ -72,7 +72,7 @@ mlir::Value reduceSum(mlir::OpBuilder &builder, mlir::Location loc,
 mlir::Value addInPlace(mlir::OpBuilder &builder, mlir::Location loc,
                        mlir::Value sum, mlir::Value term);
 
-/// Of two tensors of one type.
+/// Compares two tensors of one type.
 mlir::Value compare(mlir::OpBuilder &builder, mlir::Location loc,
                     Predicate predicate, mlir::Value lhs, mlir::Value rhs);
 

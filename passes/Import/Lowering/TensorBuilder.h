@@ -98,8 +98,8 @@ public:
                      llvm::ArrayRef<int64_t> dims, bool keepDims = false);
   mlir::Value mean(mlir::Value value, llvm::ArrayRef<int64_t> dims,
                    bool keepDims = false);
-  /// Which elements of a row are `best`, its extreme; where that is NaN, its
-  /// NaNs.
+  /// Says of each element of a row whether it is `best`, the row's extreme;
+  /// where that is NaN, whether it is NaN.
   mlir::Value isExtreme(mlir::Value value, mlir::Value best);
   mlir::Value softmax(mlir::Value value, int64_t dim);
   mlir::Value logSoftmax(mlir::Value value, int64_t dim);
