@@ -10,11 +10,20 @@
 using namespace mlir;
 using namespace zc;
 
+/// Nothing: it sends nothing.
+static std::optional<sched::CollectiveKind> kindOf(Operation *op) {
+  if (isa<dist::RoleSumOp>(op))
+    return sched::CollectiveKind::AllReduce; // as which it ends
+  return sched::symbolizeCollectiveKind(op->getName().stripDialect());
+}
+
 static std::optional<CollectiveShape>
 shapeOf(dist::CollectiveOpInterface collective) {
   Operation *op = collective;
-  return getCollectiveShape(op, op->getName().stripDialect(),
-                            collective.getAxes(),
+  std::optional<sched::CollectiveKind> kind = kindOf(op);
+  if (!kind)
+    return std::nullopt;
+  return getCollectiveShape(op, *kind, collective.getAxes(),
                             cast<ShapedType>(op->getOperand(0).getType()),
                             cast<ShapedType>(op->getResult(0).getType()));
 }

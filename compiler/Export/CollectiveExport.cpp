@@ -24,18 +24,15 @@ static plan::TrafficKind getTraffic(Traffic traffic) {
   llvm_unreachable("traffic is verified");
 }
 
-Status ProgramExport::addCollective(sched::CollectiveOp op,
-                                    plan::Instruction &instruction) {
-  auto shape =
+void ProgramExport::addCollective(sched::CollectiveOp op,
+                                  plan::Instruction &instruction) {
+  const CollectiveShape shape =
       getCollectiveShape(op, op.getKind(), op.getAxes(),
                          cast<ShapedType>(op.getSource().getType()),
                          cast<ShapedType>(op.getDestination().getType()));
-  if (!shape)
-    return makeError(StatusCode::Internal, "no runtime has the collective '",
-                     op.getKind().str(), "'");
   plan::CollectiveCall &call = *instruction.mutable_collective();
-  call.set_kind(shape->kind);
-  call.set_algorithm(shape->algorithm);
+  call.set_kind(shape.kind);
+  call.set_algorithm(shape.algorithm);
   call.set_traffic(getTraffic(op.getTraffic()));
   for (auto axis : op.getAxes().getAsRange<StringAttr>())
     call.add_axes(axis.str());
@@ -44,17 +41,16 @@ Status ProgramExport::addCollective(sched::CollectiveOp op,
       call.add_holders(uint32_t(holder));
   call.set_source(getIndex(op.getSource()));
   call.set_destination(getIndex(op.getDestination()));
-  call.set_root(static_cast<uint32_t>(shape->root));
-  if (shape->kind == plan::SEND_RECEIVE)
-    call.set_shift(shape->shift);
-  CollectiveCost cost = costOf(*shape);
+  call.set_root(static_cast<uint32_t>(shape.root));
+  if (shape.kind == plan::SEND_RECEIVE)
+    call.set_shift(shape.shift);
+  CollectiveCost cost = costOf(shape);
   call.set_sent_bytes(cost.sentBytes);
   call.set_steps(cost.steps);
   if (op.getWorkspace()) {
     call.set_workspace(getIndex(op.getWorkspace()));
     call.set_has_workspace(true);
   }
-  return Status();
 }
 
 } // namespace zc

@@ -3,25 +3,35 @@
 #include "compiler/Export/AlgorithmNames.h"
 #include "dialects/Dist/DistDialect.h"
 
-#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/ErrorHandling.h"
 
 using namespace mlir;
 
 namespace zc {
 
-std::optional<plan::CollectiveKind> getCollectiveKind(StringRef name) {
-  return llvm::StringSwitch<std::optional<plan::CollectiveKind>>(name)
-      .Case("all_reduce", plan::ALL_REDUCE)
-      .Case("role_sum", plan::ALL_REDUCE) // as which it ends
-      .Case("all_gather", plan::ALL_GATHER)
-      .Case("reduce_scatter", plan::REDUCE_SCATTER)
-      .Case("all_to_all", plan::ALL_TO_ALL)
-      .Case("broadcast", plan::BROADCAST)
-      .Case("reduce", plan::REDUCE)
-      .Case("scatter", plan::SCATTER)
-      .Case("gather", plan::GATHER)
-      .Case("send_receive", plan::SEND_RECEIVE)
-      .Default(std::nullopt);
+static plan::CollectiveKind toSchema(sched::CollectiveKind kind) {
+  using sched::CollectiveKind;
+  switch (kind) {
+  case CollectiveKind::AllReduce:
+    return plan::ALL_REDUCE;
+  case CollectiveKind::AllGather:
+    return plan::ALL_GATHER;
+  case CollectiveKind::ReduceScatter:
+    return plan::REDUCE_SCATTER;
+  case CollectiveKind::AllToAll:
+    return plan::ALL_TO_ALL;
+  case CollectiveKind::Broadcast:
+    return plan::BROADCAST;
+  case CollectiveKind::Reduce:
+    return plan::REDUCE;
+  case CollectiveKind::Scatter:
+    return plan::SCATTER;
+  case CollectiveKind::Gather:
+    return plan::GATHER;
+  case CollectiveKind::SendReceive:
+    return plan::SEND_RECEIVE;
+  }
+  llvm_unreachable("the schema has all kinds");
 }
 
 /// The module's; auto where it says nothing.
@@ -34,15 +44,11 @@ static plan::CollectiveAlgorithm getAlgorithm(Operation *op) {
   return plan::AUTO;
 }
 
-std::optional<CollectiveShape> getCollectiveShape(Operation *op, StringRef name,
-                                                  ArrayAttr axes,
-                                                  ShapedType source,
-                                                  ShapedType destination) {
-  auto kind = getCollectiveKind(name);
-  if (!kind)
-    return std::nullopt;
+CollectiveShape getCollectiveShape(Operation *op, sched::CollectiveKind kind,
+                                   ArrayAttr axes, ShapedType source,
+                                   ShapedType destination) {
   CollectiveShape shape;
-  shape.kind = *kind;
+  shape.kind = toSchema(kind);
   shape.algorithm = getAlgorithm(op);
   shape.ranks = dist::getGroupSize(dist::getMesh(op), axes);
   if (auto holders = op->getAttrOfType<DenseI64ArrayAttr>("holders"))

@@ -266,7 +266,7 @@ Status ProgramExport::addInstruction(Operation &op) {
     status = exportLibraryCall(call, *this, *instruction.mutable_library());
   } else if (auto collective = dyn_cast<CollectiveOp>(op)) {
     setCosts(collective, instruction);
-    status = addCollective(collective, instruction);
+    addCollective(collective, instruction);
   } else {
     auto copy = cast<CopyOp>(op);
     setCosts(copy, instruction);

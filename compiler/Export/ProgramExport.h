@@ -38,7 +38,7 @@ private:
   Status addInstruction(mlir::Operation &op);
   void setStream(mlir::Operation &op, plan::Instruction &instruction);
   void addHostWaits(mlir::Operation &op, plan::Instruction &instruction) const;
-  Status addCollective(sched::CollectiveOp op, plan::Instruction &instruction);
+  void addCollective(sched::CollectiveOp op, plan::Instruction &instruction);
   Status addKernelCall(sched::LaunchOp op, plan::Instruction &instruction);
 
   sched::ProgramOp source;

@@ -220,10 +220,10 @@ private:
   }
 
   /// Combines terms of a reduction other than a sum.
-  static int64_t combine(StringRef kind, int64_t a, int64_t b) {
-    return kind == "max"   ? std::max(a, b)
-           : kind == "min" ? std::min(a, b)
-                           : field::multiply(a, b);
+  static int64_t combine(train::ReduceKind kind, int64_t a, int64_t b) {
+    return kind == train::ReduceKind::Max   ? std::max(a, b)
+           : kind == train::ReduceKind::Min ? std::min(a, b)
+                                            : field::multiply(a, b);
   }
 
   /// Adds one part's result to what was put together so far; false: it

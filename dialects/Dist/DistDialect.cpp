@@ -5,6 +5,7 @@ using namespace mlir;
 using namespace zc::dist;
 
 #include "dialects/Dist/DistDialect.cpp.inc"
+#include "dialects/Dist/StepPass.cpp.inc"
 
 #include "dialects/Dist/DistInterfaces.cpp.inc"
 
@@ -26,6 +27,16 @@ std::optional<zc::Traffic> zc::dist::getTraffic(Operation *op) {
 void zc::dist::setTraffic(Operation *op, Traffic traffic) {
   op->setAttr(kTrafficAttr,
               StringAttr::get(op->getContext(), stringifyTraffic(traffic)));
+}
+
+std::optional<StepPass> zc::dist::getPass(Operation *op) {
+  auto pass = op->getAttrOfType<StringAttr>(kPassAttr);
+  return pass ? symbolizeStepPass(pass.getValue()) : std::nullopt;
+}
+
+void zc::dist::setPass(Operation *op, StepPass pass) {
+  op->setAttr(kPassAttr,
+              StringAttr::get(op->getContext(), stringifyStepPass(pass)));
 }
 
 ArrayRef<int64_t> zc::dist::getBlocks(train::StateOp state, int64_t dim) {

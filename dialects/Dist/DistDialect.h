@@ -10,6 +10,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include "dialects/Dist/DistDialect.h.inc"
+#include "dialects/Dist/StepPass.h.inc"
 
 #define GET_ATTRDEF_CLASSES
 #include "dialects/Dist/DistAttrs.h.inc"
@@ -39,8 +40,7 @@ inline constexpr llvm::StringLiteral kResultsAttr = "dist.results";
 inline constexpr llvm::StringLiteral kTrafficAttr = "dist.traffic";
 
 inline constexpr llvm::StringLiteral kMomentsAttr = "dist.moments";
-/// Sets two gathers of one value apart, or what is made of them: "forward",
-/// "backward".
+/// Sets two gathers of one value apart, or what is made of them: a StepPass.
 inline constexpr llvm::StringLiteral kPassAttr = "dist.pass";
 
 /// The nested module of states that lie in units.
@@ -57,6 +57,10 @@ inline constexpr Traffic kScalars = Traffic::Scalars;
 /// has no mark.
 std::optional<Traffic> getTraffic(mlir::Operation *op);
 void setTraffic(mlir::Operation *op, Traffic traffic);
+
+/// The pass of a step that `op` is of, by its mark; none: it has no mark.
+std::optional<StepPass> getPass(mlir::Operation *op);
+void setPass(mlir::Operation *op, StepPass pass);
 
 /// The mesh of the module that `op` is or is in; null: one rank.
 MeshAttr getMesh(mlir::Operation *op);

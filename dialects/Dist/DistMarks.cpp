@@ -12,7 +12,7 @@ static bool isTraffic(Attribute value) {
 
 static bool isPass(Attribute value) {
   auto name = dyn_cast<StringAttr>(value);
-  return name && (name == "forward" || name == "backward");
+  return name && symbolizeStepPass(name.getValue());
 }
 
 static bool isShardingList(Attribute value) {

@@ -367,15 +367,16 @@ LogicalResult CollectiveOp::verify() {
   auto from = cast<MemRefType>(getSource().getType());
   auto to = cast<MemRefType>(getDestination().getType());
   int64_t sent = from.getNumElements(), received = to.getNumElements();
-  bool grows = getKind() == "all_gather" || getKind() == "gather";
-  bool shrinks = getKind() == "reduce_scatter" || getKind() == "scatter";
+  using Kind = CollectiveKind;
+  bool grows = getKind() == Kind::AllGather || getKind() == Kind::Gather;
+  bool shrinks = getKind() == Kind::ReduceScatter || getKind() == Kind::Scatter;
   bool fits = grows     ? received % sent == 0
               : shrinks ? sent % received == 0
                         : sent == received;
   if (from.getElementType() != to.getElementType() || !fits)
     return emitOpError() << "makes " << to << " of " << from;
   bool same = sched::getRoot(getSource()) == sched::getRoot(getDestination());
-  if (same && getKind() != "all_reduce" && getKind() != "broadcast")
+  if (same && getKind() != Kind::AllReduce && getKind() != Kind::Broadcast)
     return emitOpError() << "writes over its source";
   // collective C2
   if (failed(verifyWorkspace(*this, getWorkspace())))

@@ -258,7 +258,8 @@ def Sched_CollectiveOp : Sched_InstructionOp<"collective", [
       asks for; roots differ but for an all-reduce or a broadcast
     - (C2) the workspace is a 1-d buffer of bytes of its own
   }];
-  let arguments = !con((ins StrAttr:$kind, StrArrayAttr:$axes,
+  let arguments = !con((ins NamedEnumAttr<Sched_CollectiveKind>:$kind,
+                            StrArrayAttr:$axes,
                             NamedEnumAttr<Traffic>:$traffic,
                             Sched_Buffer:$source, Sched_Buffer:$destination,
                             Optional<Sched_Buffer>:$workspace, UnitAttr:$async,

@@ -6,6 +6,8 @@
 #ifndef ZC_DIALECTS_TRAIN_COMPOSITEOPS_TD
 #define ZC_DIALECTS_TRAIN_COMPOSITEOPS_TD
 
+include "dialects/Interfaces/NamedEnum.td"
+include "dialects/Train/OpKinds.td"
 include "dialects/Train/TrainDialect.td"
 
 def Train_SoftmaxOp : Train_TensorOp<"softmax",
@@ -38,7 +40,8 @@ def Train_AttentionOp : Train_TensorOp<"attention", [Train_Differentiable,
   let arguments = (ins Train_FloatTensor:$query, Train_FloatTensor:$key,
                        Train_FloatTensor:$value,
                        Optional<Train_AttentionMask>:$mask, F64Attr:$scale,
-                       UnitAttr:$causal, OptionalAttr<StrAttr>:$tokens);
+                       UnitAttr:$causal,
+                       OptionalAttr<NamedEnumAttr<Train_KeySource>>:$tokens);
   let results = (outs Train_FloatTensor:$result,
                       Train_FloatTensor:$log_sum_exp);
   let hasVerifier = 1;
@@ -55,7 +58,7 @@ def Train_AttentionGradOp : Train_TensorOp<"attention_grad", [],
       Train_FloatTensor:$value, Train_FloatTensor:$result,
       Train_FloatTensor:$log_sum_exp, Train_FloatTensor:$grad,
       Optional<Train_AttentionMask>:$mask, F64Attr:$scale, UnitAttr:$causal,
-      OptionalAttr<StrAttr>:$tokens);
+      OptionalAttr<NamedEnumAttr<Train_KeySource>>:$tokens);
   let results = (outs Train_FloatTensor:$query_grad,
                       Train_FloatTensor:$key_grad,
                       Train_FloatTensor:$value_grad);
@@ -240,7 +243,7 @@ def Train_ScatterReduceOp : Train_TensorOp<"scatter_reduce",
     updates in place of what is there. Elements of `init` and `updates` that equal
     the extremum share its gradient evenly, as in PyTorch's scatter_reduce.
   }];
-  let arguments = (ins StrAttr:$kind, Train_Tensor:$init,
+  let arguments = (ins NamedEnumAttr<Train_ScatterKind>:$kind, Train_Tensor:$init,
       Train_IntTensor:$indices, Train_Tensor:$updates, I64Attr:$dim,
       DefaultValuedAttr<I64Attr, "0">:$batch_dims);
   let results = (outs Train_Tensor:$result);

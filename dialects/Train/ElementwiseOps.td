@@ -2,7 +2,9 @@
 #ifndef ZC_DIALECTS_TRAIN_ELEMENTWISEOPS_TD
 #define ZC_DIALECTS_TRAIN_ELEMENTWISEOPS_TD
 
+include "dialects/Interfaces/NamedEnum.td"
 include "dialects/Train/ElementwiseBase.td"
+include "dialects/Train/OpKinds.td"
 
 class Train_UnaryOp<string mnemonic, string linearity = "None",
                     list<Trait> traits = []>
@@ -264,7 +266,8 @@ def Train_CompareOp : Train_ElementwiseOp<"compare", "None"> {
   let description = [{
     Ordered comparison: false where either is NaN, except `ne`, then true.
   }];
-  let arguments = (ins StrAttr:$predicate, Train_Tensor:$lhs, Train_Tensor:$rhs);
+  let arguments = (ins NamedEnumAttr<Train_Predicate>:$predicate,
+                       Train_Tensor:$lhs, Train_Tensor:$rhs);
   let results = (outs Train_BoolTensor:$result);
   let hasVerifier = 1;
   let assemblyFormat =

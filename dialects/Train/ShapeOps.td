@@ -2,6 +2,8 @@
 #ifndef ZC_DIALECTS_TRAIN_SHAPEOPS_TD
 #define ZC_DIALECTS_TRAIN_SHAPEOPS_TD
 
+include "dialects/Interfaces/NamedEnum.td"
+include "dialects/Train/OpKinds.td"
 include "dialects/Train/TrainDialect.td"
 
 def Train_ConstantOp : Train_TensorOp<"constant", [ConstantLike,
@@ -120,8 +122,8 @@ def Train_ReduceOp : Train_TensorOp<"reduce", [Train_Differentiable,
     maximum share its gradient evenly, as in PyTorch's amax. sum_square is the sum
     of the elements' squares. Floats of 16 bits may be reduced to float32.
   }];
-  let arguments = (ins StrAttr:$kind, Train_Tensor:$input,
-                       DenseI64ArrayAttr:$dims);
+  let arguments = (ins NamedEnumAttr<Train_ReduceKind>:$kind,
+                       Train_Tensor:$input, DenseI64ArrayAttr:$dims);
   let results = (outs Train_Tensor:$result);
   let hasVerifier = 1;
   let assemblyFormat =

@@ -15,6 +15,7 @@
 using namespace mlir;
 using namespace zc::train;
 
+#include "dialects/Train/OpKinds.cpp.inc"
 #include "dialects/Train/StateKind.cpp.inc"
 #include "dialects/Train/TrainDialect.cpp.inc"
 

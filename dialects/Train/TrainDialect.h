@@ -12,6 +12,7 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+#include "dialects/Train/OpKinds.h.inc"
 #include "dialects/Train/StateKind.h.inc"
 #include "dialects/Train/TrainDialect.h.inc"
 

@@ -259,9 +259,9 @@ private:
     for (int64_t number = 1; number < kDraws; ++number) {
       Value first = drawNumber(number);
       Value size = AbsOp::create(builder, loc, first);
-      value = SelectOp::create(builder, loc, type,
-                               compare(builder, loc, "le", size, limit), first,
-                               value);
+      value = SelectOp::create(
+          builder, loc, type, compare(builder, loc, Predicate::Le, size, limit),
+          first, value);
     }
     return value;
   }

@@ -60,8 +60,8 @@ void addEvaluationMetrics(func::FuncOp eval, OpBuilder &builder, Location loc,
   auto where = [&](Value counts, Value values) {
     Value product = MulOp::create(builder, loc, values, counts);
     return SelectOp::create(builder, loc, type,
-                            compare(builder, loc, "ne", counts, zero), product,
-                            zero);
+                            compare(builder, loc, Predicate::Ne, counts, zero),
+                            product, zero);
   };
   // Losses have their weights already.
   Value counts = losses.counts ? times(losses.counts) : weights;

@@ -26,9 +26,9 @@ Value countRows(OpBuilder &builder, Location loc, Value groups,
   Value ids = IotaOp::create(builder, loc,
                              RankedTensorType::get({experts}, integer), 1);
   SmallVector<int64_t> both{rows, experts};
-  Value isOf =
-      compare(builder, loc, "eq", broadcast(builder, loc, groups, both, {0}),
-              broadcast(builder, loc, ids, both, {1}));
+  Value isOf = compare(builder, loc, Predicate::Eq,
+                       broadcast(builder, loc, groups, both, {0}),
+                       broadcast(builder, loc, ids, both, {1}));
   Value ones = convert(builder, loc, isOf, builder.getF32Type());
   return reshape(builder, loc, reduceSum(builder, loc, ones, {0}),
                  {1, experts});

@@ -42,7 +42,7 @@ static Value takeStored(Value gradient, SmallVectorImpl<Value> &factors) {
              : value;
 }
 
-static Value reduceDims(OpBuilder &builder, Location loc, StringRef kind,
+static Value reduceDims(OpBuilder &builder, Location loc, ReduceKind kind,
                         Value from, ArrayRef<int64_t> dims) {
   auto type = cast<RankedTensorType>(from.getType());
   SmallVector<int64_t> shape;
@@ -55,8 +55,8 @@ static Value reduceDims(OpBuilder &builder, Location loc, StringRef kind,
 /// Sums the squares of each row, then the rows' sums.
 static Value sumSquaredRows(OpBuilder &builder, Location loc, Value rows) {
   int64_t last = cast<RankedTensorType>(rows.getType()).getRank() - 1;
-  Value sums = reduceDims(builder, loc, "sum_square", rows, {last});
-  return reduceDims(builder, loc, "sum", sums,
+  Value sums = reduceDims(builder, loc, ReduceKind::SumSquare, rows, {last});
+  return reduceDims(builder, loc, ReduceKind::Sum, sums,
                     llvm::to_vector(llvm::seq<int64_t>(0, last)));
 }
 
@@ -155,15 +155,16 @@ static Value countBelow(OpBuilder &builder, Location loc, Value rows,
                 builder.getF32Type());
   for (Value factor : factors)
     each = u.mul(each, u.spread(factor, each));
-  Value isBelow = compare(builder, loc, "lt", AbsOp::create(builder, loc, each),
-                          broadcast(builder, loc, edges, shape, {0}));
+  Value isBelow =
+      compare(builder, loc, Predicate::Lt, AbsOp::create(builder, loc, each),
+              broadcast(builder, loc, edges, shape, {0}));
   Value ones = convert(builder, loc, isBelow, builder.getF32Type());
   // Not what is left of all elements: float32 counts few of them exactly.
   Value flips = makeEdgeNumbers(builder, loc, edges, 0, 1);
   ones = AbsOp::create(builder, loc,
                        u.sub(ones, broadcast(builder, loc, flips, shape, {0})));
-  Value sums = reduceDims(builder, loc, "sum", ones, {rank});
-  return reduceDims(builder, loc, "sum", sums,
+  Value sums = reduceDims(builder, loc, ReduceKind::Sum, ones, {rank});
+  return reduceDims(builder, loc, ReduceKind::Sum, sums,
                     llvm::to_vector(llvm::seq<int64_t>(1, rank)));
 }
 

@@ -58,7 +58,7 @@ Value LayerMetrics::findPlace(OpBuilder &builder, Location loc,
         splat(builder, loc, own.getType(), double(turn.getInt())));
   Value all =
       IotaOp::create(builder, loc, RankedTensorType::get({roles}, integer), 1);
-  Value isOwn = compare(builder, loc, "eq", all,
+  Value isOwn = compare(builder, loc, Predicate::Eq, all,
                         broadcast(builder, loc, own, {roles}, {}));
   return reshape(builder, loc,
                  convert(builder, loc, isOwn, builder.getF32Type()),

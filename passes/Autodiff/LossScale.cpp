@@ -38,7 +38,7 @@ void LossScale::update(OpBuilder &builder, Value norm) {
     return;
   UpdateBuilder u{builder, state.getLoc()};
   // False for what is no number, too.
-  isFinite = compare(builder, u.loc, "lt", norm,
+  isFinite = compare(builder, u.loc, Predicate::Lt, norm,
                      u.number(norm, std::numeric_limits<double>::infinity()));
   if (goodSteps)
     adapt(builder, norm);
@@ -53,8 +53,8 @@ void LossScale::adapt(OpBuilder &builder, Value norm) {
   Value steps = getStateArgument(program, goodSteps);
   Value zero = u.number(steps, 0);
   Value next = u.select(isFinite, u.add(steps, u.number(steps, 1)), zero);
-  Value grows =
-      compare(builder, u.loc, "ge", next, u.number(next, kGrowthInterval));
+  Value grows = compare(builder, u.loc, Predicate::Ge, next,
+                        u.number(next, kGrowthInterval));
   Value good = u.select(grows, u.mul(scale, kGrowth), scale);
   Value scaled = u.select(isFinite, good, u.mul(scale, kBackoff));
   auto bind = [&](StringRef attribute, Attribute what) {

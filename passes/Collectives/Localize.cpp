@@ -49,7 +49,7 @@ public:
       for (StringRef name : {dist::kOperandsAttr, dist::kResultsAttr,
                              dist::kTrafficAttr, kGatheredAttr})
         op.removeAttr(name);
-      if (getTokensAttr(&op) && failed(divideTokens(&op, axes)))
+      if (getKeySource(&op) && failed(divideTokens(&op, axes)))
         return failure();
     }
     setResults();
@@ -60,21 +60,21 @@ private:
   /// The axes that divide an attention's tokens.
   static ArrayAttr getTokenAxes(Operation *op) {
     auto operands = op->getAttrOfType<ArrayAttr>(dist::kOperandsAttr);
-    if (!getTokensAttr(op) || !operands)
+    if (!getKeySource(op) || !operands)
       return ArrayAttr();
     return cast<dist::ShardingAttr>(operands[0]).getDims()[1];
   }
 
   LogicalResult divideTokens(Operation *op, ArrayAttr axes) {
     // Tokens have changed places for the ranks of one axis, and nobody else.
-    const bool isZigzag = getTokensAttr(op).getValue().ends_with(kZigzag);
-    if (isZigzag && (!axes || axes.size() != 1 ||
-                     cast<StringAttr>(axes[0]).getValue() != kTokenAxis))
+    if (isZigzag(getKeySource(op)) &&
+        (!axes || axes.size() != 1 ||
+         cast<StringAttr>(axes[0]).getValue() != kTokenAxis))
       return op->emitOpError("has tokens in zigzag order, which '")
              << kTokenAxis
              << "' alone must divide; --sp-attention ring=contiguous has none";
     if (!axes || axes.empty()) {
-      setTokensAttr(op, nullptr);
+      setKeySource(op, std::nullopt);
       return success();
     }
     OpBuilder builder(op);

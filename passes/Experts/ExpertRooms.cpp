@@ -112,7 +112,7 @@ void ExpertRooms::findUsed(OpBuilder &builder) {
       builder, loc, withShape(marked.getType(), {all[0], all[1], 1}), rows,
       offsets, strides);
   first = reshape(builder, loc, first, shape);
-  Value isEmpty = compare(builder, loc, "eq", first,
+  Value isEmpty = compare(builder, loc, Predicate::Eq, first,
                           splat(builder, loc, first.getType(),
                                 -std::numeric_limits<double>::infinity()));
   used = ofExperts(builder, isEmpty, shape, 0);
@@ -126,8 +126,8 @@ Value ExpertRooms::clear(Value entered) {
   OpBuilder builder(entered.getContext());
   builder.setInsertionPointAfterValue(used);
   ArrayRef<int64_t> shape = shapeOfTensor(entered);
-  Value isEmpty =
-      compare(builder, loc, "lt", used, splat(builder, loc, used.getType(), 0));
+  Value isEmpty = compare(builder, loc, Predicate::Lt, used,
+                          splat(builder, loc, used.getType(), 0));
   cleared =
       SelectOp::create(builder, loc, entered.getType(),
                        broadcast(builder, loc, isEmpty, shape, {0, 1}),
@@ -141,8 +141,8 @@ Value ExpertRooms::getUsed(OpBuilder &builder) {
     return used;
   SmallVector<int64_t> shape{rooms.groups, rooms.experts, rooms.capacity};
   Value rows = reshape(builder, loc, places, shape);
-  Value isEmpty =
-      compare(builder, loc, "lt", rows, splat(builder, loc, rows.getType(), 0));
+  Value isEmpty = compare(builder, loc, Predicate::Lt, rows,
+                          splat(builder, loc, rows.getType(), 0));
   Value expert = ofExperts(builder, isEmpty, shape, 1);
   expert = transpose(builder, loc, expert, {1, 0, 2});
   used = reshape(builder, loc, place(builder, expert, /*toExperts=*/true),

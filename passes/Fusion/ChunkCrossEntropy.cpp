@@ -127,7 +127,7 @@ private:
       }
       auto sum = dyn_cast<ReduceOp>(user);
       head.biasGrads.push_back(sum);
-      return sum && sum.getKind() == "sum" &&
+      return sum && sum.getKind() == ReduceKind::Sum &&
              cast<ShapedType>(sum.getType()).getRank() == 1 &&
              sum.getDims().back() + 1 <
                  cast<ShapedType>(grad.getType()).getRank();
@@ -215,8 +215,9 @@ private:
     for (auto [index, reduce] : llvm::enumerate(head.biasGrads)) {
       Value &sum = biasGrads[index];
       Type type = withShape(reduce.getType(), {head.classes()});
-      Value term = ReduceOp::create(builder, reduce.getLoc(), type, "sum", grad,
-                                    ArrayRef<int64_t>{0});
+      Value term =
+          ReduceOp::create(builder, reduce.getLoc(), type, ReduceKind::Sum,
+                           grad, ArrayRef<int64_t>{0});
       sum = sum ? AddOp::create(builder, reduce.getLoc(), sum, term) : term;
       if (chunk + 1 == count)
         copyMarks(reduce, sum.getDefiningOp());

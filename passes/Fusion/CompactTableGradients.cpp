@@ -160,13 +160,14 @@ private:
         builder, loc, perRead, {}, [&](OpBuilder &inner, ValueRange) {
           return SmallVector<Value>{IotaOp::create(inner, loc, perRead, 1)};
         });
-    FusedOp numbers = buildRegion(
-        builder, loc, perRow, {indices, places.getResult(0)},
-        [&](OpBuilder &inner, ValueRange arguments) {
-          Value none = splat(inner, loc, perRow, read);
-          return SmallVector<Value>{ScatterReduceOp::create(
-              inner, loc, perRow, "min", none, arguments[0], arguments[1], 0)};
-        });
+    FusedOp numbers =
+        buildRegion(builder, loc, perRow, {indices, places.getResult(0)},
+                    [&](OpBuilder &inner, ValueRange arguments) {
+                      Value none = splat(inner, loc, perRow, read);
+                      return SmallVector<Value>{ScatterReduceOp::create(
+                          inner, loc, perRow, ScatterKind::Min, none,
+                          arguments[0], arguments[1], 0)};
+                    });
     return numbers.getResult(0);
   }
 

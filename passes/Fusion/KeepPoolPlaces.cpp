@@ -22,7 +22,7 @@ namespace {
 /// Whether `op` asks which elements of `image` are above 0.
 bool isSignTest(Operation *op, Value image) {
   auto compare = dyn_cast<CompareOp>(op);
-  return compare && compare.getPredicate() == "gt" &&
+  return compare && compare.getPredicate() == Predicate::Gt &&
          compare.getLhs() == image && isZero(compare.getRhs());
 }
 
@@ -87,7 +87,8 @@ private:
     if (slope) {
       Location loc = slope.getLoc();
       Value zero = splat(builder, loc, pool.getResult().getType(), 0);
-      Value positive = compare(builder, loc, "gt", pool.getResult(), zero);
+      Value positive =
+          compare(builder, loc, Predicate::Gt, pool.getResult(), zero);
       reaches = SelectOp::create(builder, loc, positive, reaches, zero);
     }
     Value result = MaxPoolPlacesGradOp::create(

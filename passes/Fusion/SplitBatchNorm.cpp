@@ -68,8 +68,9 @@ public:
     Value spread =
         broadcast(builder, loc, mean, {parts, channels}, ArrayRef<int64_t>{1});
     Value shift = SubOp::create(builder, loc, means, spread);
-    Value between = ReduceOp::create(builder, loc, mean.getType(), "sum_square",
-                                     shift, ArrayRef<int64_t>{0});
+    Value between =
+        ReduceOp::create(builder, loc, mean.getType(), ReduceKind::SumSquare,
+                         shift, ArrayRef<int64_t>{0});
     Value sum = AddOp::create(builder, loc, sumOfParts(deviations),
                               scaled(between, static_cast<double>(rows)));
     return scaled(sum, 1 / count());

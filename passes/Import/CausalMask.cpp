@@ -117,11 +117,12 @@ MaskKind CausalMasks::classifyComputed(Value value) {
       std::min(*left, *right) != rank - 2)
     return MaskKind::Other;
   const bool rowFirst = *left < *right;
-  StringRef predicate = compare.getPredicate();
-  if (predicate == (rowFirst ? "lt" : "gt"))
+  const Predicate predicate = compare.getPredicate();
+  if (predicate == (rowFirst ? Predicate::Lt : Predicate::Gt))
     return MaskKind::CausalHidden;
-  return predicate == (rowFirst ? "ge" : "le") ? MaskKind::CausalSeen
-                                               : MaskKind::Other;
+  return predicate == (rowFirst ? Predicate::Ge : Predicate::Le)
+             ? MaskKind::CausalSeen
+             : MaskKind::Other;
 }
 
 /// The dim along which the elements are 0, 1, 2, ..., alike along all others.

@@ -18,8 +18,10 @@ ChosenRows::ChosenRows(OpBuilder &builder, Location loc, const Choices &choices,
     return splat(builder, loc, choices.chosen.getType(), value);
   };
   Value outside = OrOp::create(
-      builder, loc, compare(builder, loc, "lt", choices.chosen, number(0)),
-      compare(builder, loc, "ge", choices.chosen, number(double(experts))));
+      builder, loc,
+      compare(builder, loc, Predicate::Lt, choices.chosen, number(0)),
+      compare(builder, loc, Predicate::Ge, choices.chosen,
+              number(double(experts))));
   Value inside = SelectOp::create(
       builder, loc, outside, number(choices.mayBeNone ? double(experts) : 0),
       choices.chosen);

@@ -134,7 +134,7 @@ Value zc::stripViews(Value value) {
 /// x == 0, 1, ... along the last dim: x, of the other dims.
 std::optional<MaskPart> zc::matchOneHot(const MaskPart &part, MaskDim dim) {
   auto equal = part.value.getDefiningOp<CompareOp>();
-  if (!equal || equal.getPredicate() != "eq" || part.dims.empty() ||
+  if (!equal || equal.getPredicate() != Predicate::Eq || part.dims.empty() ||
       part.dims.back() != dim)
     return std::nullopt;
   for (unsigned side : {0, 1}) {
@@ -196,7 +196,9 @@ bool zc::isPlaceAmong(Value value, int64_t size) {
       return isPlaceAmong(operand, size);
     });
   auto place = dyn_cast<ReduceOp>(op);
-  return place && (place.getKind() == "min" || place.getKind() == "max") &&
+  return place &&
+         (place.getKind() == ReduceKind::Min ||
+          place.getKind() == ReduceKind::Max) &&
          place.getDims().size() == 1 &&
          typeOf(place.getInput()).getDimSize(place.getDims().front()) == size;
 }
@@ -220,7 +222,7 @@ static bool isNeverNegative(Value value, int depth) {
           ConvertOp, TransposeOp>(op))
     return areNot(op->getOperands());
   if (auto reduce = dyn_cast<ReduceOp>(op))
-    return reduce.getKind() != "prod" && areNot(op->getOperands());
+    return reduce.getKind() != ReduceKind::Prod && areNot(op->getOperands());
   if (isa<SelectOp>(op))
     return areNot(op->getOperands().drop_front());
   return false;

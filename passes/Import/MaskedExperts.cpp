@@ -46,7 +46,7 @@ std::optional<std::pair<Value, int64_t>> matchMask(Value mask) {
   auto convert = mask.getDefiningOp<ConvertOp>();
   auto compare =
       convert ? convert.getInput().getDefiningOp<CompareOp>() : CompareOp();
-  if (!compare || compare.getPredicate() != "eq")
+  if (!compare || compare.getPredicate() != Predicate::Eq)
     return std::nullopt;
   for (auto [value, number] : {std::pair(compare.getLhs(), compare.getRhs()),
                                std::pair(compare.getRhs(), compare.getLhs())}) {
@@ -62,7 +62,7 @@ std::optional<std::pair<Value, int64_t>> matchMask(Value mask) {
 /// Sum over choices of weights times a mask; `gate` has one number a token.
 std::optional<Gate> matchGate(Value gate) {
   auto sum = stripViews(gate).getDefiningOp<ReduceOp>();
-  if (!sum || sum.getKind() != "sum" || sum.getDims().size() != 1 ||
+  if (!sum || sum.getKind() != ReduceKind::Sum || sum.getDims().size() != 1 ||
       sum.getDims().front() != typeOf(sum.getInput()).getRank() - 1)
     return std::nullopt;
   auto product = sum.getInput().getDefiningOp<MulOp>();

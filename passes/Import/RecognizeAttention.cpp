@@ -75,7 +75,7 @@ Value swapLast(OpBuilder &builder, Location loc, Value value, bool swap) {
 Value findMaskOfLargest(Value value) {
   auto view = value.getDefiningOp<ReshapeOp>();
   auto reduce = view ? view.getInput().getDefiningOp<ReduceOp>() : ReduceOp();
-  if (!reduce || reduce.getKind() != "max")
+  if (!reduce || reduce.getKind() != ReduceKind::Max)
     return {};
   SmallVector<int64_t> shape(typeOf(reduce.getInput()).getShape());
   int64_t last = shape.size() - 1;
@@ -91,7 +91,7 @@ bool isHiddenByMask(Value condition, Value scores) {
   Spread hidden(condition);
   auto compare = hidden.value.getDefiningOp<CompareOp>();
   auto sum = scores.getDefiningOp<AddOp>();
-  if (!sum || !compare || compare.getPredicate() != "eq" ||
+  if (!sum || !compare || compare.getPredicate() != Predicate::Eq ||
       splatNumber(compare.getRhs()) != -std::numeric_limits<double>::infinity())
     return false;
   hidden.value = findMaskOfLargest(compare.getLhs());
@@ -272,7 +272,7 @@ private:
     SmallVector<int64_t> shape(typeOf(value).getShape());
     shape.back() = 1;
     auto type = withShape(value.getType(), ArrayRef(shape).drop_back());
-    Value rows = ReduceOp::create(builder, loc, type, "max", value,
+    Value rows = ReduceOp::create(builder, loc, type, ReduceKind::Max, value,
                                   ArrayRef<int64_t>{3});
     return reshape(builder, loc, rows, shape);
   }

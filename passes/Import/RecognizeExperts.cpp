@@ -57,7 +57,7 @@ bool countsFromBeginning(Value indices) {
   auto select = indices.getDefiningOp<SelectOp>();
   auto compare =
       select ? select.getCondition().getDefiningOp<CompareOp>() : CompareOp();
-  return compare && compare.getPredicate() == "lt" &&
+  return compare && compare.getPredicate() == Predicate::Lt &&
          compare.getLhs() == select.getOnFalse();
 }
 
@@ -72,9 +72,9 @@ Value makeGroups(OpBuilder &builder, Location loc, const LookedUp &lookedUp,
     Value zero = splat(builder, loc, groups.getType(), 0);
     Value all = splat(builder, loc, groups.getType(), double(experts));
     Value fromEnd = AddOp::create(builder, loc, groups, all);
-    groups = SelectOp::create(builder, loc, groups.getType(),
-                              compare(builder, loc, "lt", groups, zero),
-                              fromEnd, groups);
+    groups = SelectOp::create(
+        builder, loc, groups.getType(),
+        compare(builder, loc, Predicate::Lt, groups, zero), fromEnd, groups);
   }
   if (columns == 1)
     return groups;

@@ -160,7 +160,7 @@ Value RoutedLayer::weigh(const RoutedChoice &choice) {
         RankedTensorType::get({experts}, elements.getElementType()), 1);
     Value chosen =
         reshape(builder, loc, choice.chosen, {routing.groups, routing.tokens});
-    Value isChosen = compare(builder, loc, "eq",
+    Value isChosen = compare(builder, loc, Predicate::Eq,
                              broadcast(builder, loc, chosen, shape, {0, 1}),
                              broadcast(builder, loc, numbers, shape, {2}));
     Value zero = splat(builder, loc, gate.getType(), 0);

@@ -98,16 +98,16 @@ std::optional<MaskPart> TermReader::matchLimit(const MaskPart &part,
   auto less = part.value.getDefiningOp<CompareOp>();
   if (!less)
     return std::nullopt;
-  StringRef predicate = less.getPredicate();
+  Predicate predicate = less.getPredicate();
   Value count = less.getLhs(), limit = less.getRhs();
-  if (predicate == "gt" || predicate == "ge") {
+  if (predicate == Predicate::Gt || predicate == Predicate::Ge) {
     std::swap(count, limit);
-    predicate = predicate == "gt" ? "lt" : "le";
+    predicate = predicate == Predicate::Gt ? Predicate::Lt : Predicate::Le;
   }
   std::optional<double> number = matchNumber(limit);
-  if (!number || (predicate != "lt" && predicate != "le"))
+  if (!number || (predicate != Predicate::Lt && predicate != Predicate::Le))
     return std::nullopt;
-  most = *number + (predicate == "le" ? 1 : 0);
+  most = *number + (predicate == Predicate::Le ? 1 : 0);
   return MaskPart{count, part.dims};
 }
 
@@ -157,7 +157,7 @@ bool TermReader::sort(ArrayRef<MaskPart> factors) {
 /// A mask of the choice, summed over experts, says what its factors say.
 void TermReader::takeApart(const MaskPart &sum) {
   auto op = sum.value.getDefiningOp<ReduceOp>();
-  if (op.getKind() != "sum" || op.getDims().size() != 1)
+  if (op.getKind() != ReduceKind::Sum || op.getDims().size() != 1)
     return;
   MaskPart input{op.getInput(), sum.dims};
   input.dims.insert(input.dims.begin() + op.getDims().front(), MaskDim::Expert);
@@ -241,7 +241,7 @@ std::optional<Count> TermReader::read(const MaskPart &part, int depth) const {
 std::optional<Count> TermReader::readSum(const MaskPart &part,
                                          int depth) const {
   auto sum = part.value.getDefiningOp<ReduceOp>();
-  if (sum.getKind() != "sum" || sum.getDims().size() != 1)
+  if (sum.getKind() != ReduceKind::Sum || sum.getDims().size() != 1)
     return std::nullopt;
   MaskPart input{sum.getInput(), part.dims};
   int64_t dim = sum.getDims().front(),
@@ -497,8 +497,8 @@ bool zc::isMaskOf(Value mask, Value weights, const Routing &routing) {
   if (isBoolean && mask == weights)
     return true;
   if (auto compare = mask.getDefiningOp<CompareOp>()) {
-    bool isPositive = compare.getPredicate() == "gt";
-    if ((isPositive || compare.getPredicate() == "ne") &&
+    bool isPositive = compare.getPredicate() == Predicate::Gt;
+    if ((isPositive || compare.getPredicate() == Predicate::Ne) &&
         stripViews(compare.getLhs()) == stripViews(weights) &&
         typeOf(compare.getLhs()).getShape() == typeOf(weights).getShape() &&
         matchNumber(compare.getRhs()) == 0.0)

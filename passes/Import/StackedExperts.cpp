@@ -33,7 +33,7 @@ bool areDistinct(Value chosen) {
            auto view = column.getDefiningOp<ReshapeOp>();
            auto place =
                view ? view.getInput().getDefiningOp<ReduceOp>() : ReduceOp();
-           return place && place.getKind() == "min" &&
+           return place && place.getKind() == ReduceKind::Min &&
                   typeOf(column).getShape().back() == 1;
          });
 }
@@ -78,7 +78,7 @@ Value matchOneHot(Value value) {
   while (auto convert = value.getDefiningOp<ConvertOp>())
     value = convert.getInput();
   auto compare = value.getDefiningOp<CompareOp>();
-  if (!compare || compare.getPredicate() != "eq")
+  if (!compare || compare.getPredicate() != Predicate::Eq)
     return Value();
   for (unsigned side : {0, 1})
     if (isCounted(compare->getOperand(1 - side)))
@@ -90,7 +90,7 @@ Value matchOneHot(Value value) {
 std::optional<Choices> matchSum(ReduceOp sum) {
   auto product = sum.getInput().getDefiningOp<MulOp>();
   int64_t rank = typeOf(sum.getInput()).getRank();
-  if (!product || sum.getKind() != "sum" || rank < 3 ||
+  if (!product || sum.getKind() != ReduceKind::Sum || rank < 3 ||
       sum.getDims() != ArrayRef<int64_t>(rank - 2))
     return std::nullopt;
   for (unsigned side : {0, 1}) {
@@ -109,7 +109,8 @@ std::optional<Choices> matchGates(Value gates) {
   if (auto sum = gates.getDefiningOp<ReduceOp>())
     return matchSum(sum);
   auto scatter = gates.getDefiningOp<ScatterReduceOp>();
-  if (!scatter || scatter.getKind() != "last" || !isZero(scatter.getInit()))
+  if (!scatter || scatter.getKind() != ScatterKind::Last ||
+      !isZero(scatter.getInit()))
     return std::nullopt;
   int64_t last = typeOf(gates).getRank() - 1;
   Value chosen = scatter.getIndices();
@@ -163,7 +164,7 @@ bool replaceProduct(MatmulOp op) {
 bool replaceReduction(ReduceOp op) {
   auto product = op.getInput().getDefiningOp<MulOp>();
   int64_t rank = typeOf(op.getInput()).getRank();
-  if (!product || op.getKind() != "sum" || rank < 3 ||
+  if (!product || op.getKind() != ReduceKind::Sum || rank < 3 ||
       op.getDims() != ArrayRef<int64_t>(rank - 2))
     return false;
   Layout layout = {{Axis::Tokens, 0, rank - 2},

@@ -74,8 +74,8 @@ private:
     Value zero = splat(builder, loc, value.getType(), 0);
     Value least = splat(builder, loc, value.getType(), *format.least);
     Value below = splat(builder, loc, value.getType(), -*format.least);
-    Value isMore = compare(builder, loc, "gt", value, zero);
-    Value isLess = compare(builder, loc, "gt", zero, value);
+    Value isMore = compare(builder, loc, Predicate::Gt, value, zero);
+    Value isLess = compare(builder, loc, Predicate::Gt, zero, value);
     Value more = MaxOp::create(builder, loc, value, least);
     Value less = MinOp::create(builder, loc, value, below);
     Value other = SelectOp::create(builder, loc, isLess, less, value);

@@ -26,7 +26,7 @@ bool asksForSign(OpOperand *read) {
                 });
   return isNest && llvm::all_of(argument.getUsers(), [&](Operation *user) {
            auto compare = dyn_cast<CompareOp>(user);
-           return compare && compare.getPredicate() == "gt" &&
+           return compare && compare.getPredicate() == Predicate::Gt &&
                   compare.getLhs() == argument && isZero(compare.getRhs());
          });
 }
@@ -43,7 +43,7 @@ public:
   SmallVector<Value> encode(OpBuilder &builder, Location loc,
                             Value value) const override {
     Value zero = splat(builder, loc, value.getType(), 0);
-    return {compare(builder, loc, "gt", value, zero)};
+    return {compare(builder, loc, Predicate::Gt, value, zero)};
   }
 
   Value decode(OpBuilder &builder, Location loc, ValueRange encoded,

@@ -54,8 +54,8 @@ Value AmaxHistory::largest(OpBuilder &builder, double unknown) {
   Value before = take(builder, loc, history, 1, lengthOf(history) - 1);
   Value size =
       AmaxOp::create(builder, loc, scalar, before, ArrayRef<int64_t>{0});
-  Value isKnown =
-      compare(builder, loc, "gt", size, splat(builder, loc, scalar, 0));
+  Value isKnown = compare(builder, loc, Predicate::Gt, size,
+                          splat(builder, loc, scalar, 0));
   return SelectOp::create(builder, loc, isKnown, size,
                           splat(builder, loc, scalar, unknown));
 }
@@ -65,7 +65,7 @@ void AmaxHistory::record(OpBuilder &builder, Value size) {
   Value last = take(builder, loc, history, 0, 1);
   // An infinite one, or NaN, would stay for as many steps as there are.
   const double infinity = std::numeric_limits<double>::infinity();
-  Value isFinite = compare(builder, loc, "lt", size,
+  Value isFinite = compare(builder, loc, Predicate::Lt, size,
                            splat(builder, loc, size.getType(), infinity));
   size = SelectOp::create(builder, loc, isFinite, size,
                           splat(builder, loc, size.getType(), 0));

@@ -113,7 +113,7 @@ private:
     return square && square.getLhs() == square.getRhs() &&
            llvm::all_of(op->getUsers(), [](Operation *user) {
              auto sum = dyn_cast<ReduceOp>(user);
-             return sum && sum.getKind() == "sum";
+             return sum && sum.getKind() == ReduceKind::Sum;
            });
   }
 

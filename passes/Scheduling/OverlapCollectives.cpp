@@ -92,8 +92,7 @@ private:
 /// Whether the backward fetches or computes again what the forward let go of.
 static bool isOfBackward(FusedOp op) {
   return llvm::any_of(op.getBody().front(), [](Operation &inner) {
-    auto pass = inner.getAttrOfType<StringAttr>(dist::kPassAttr);
-    return pass && pass.getValue() == "backward";
+    return dist::getPass(&inner) == dist::StepPass::Backward;
   });
 }
 

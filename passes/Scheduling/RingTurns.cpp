@@ -16,7 +16,7 @@ dist::SendReceiveOp getSend(FusedOp op) {
 
 bool goesRound(FusedOp op) {
   dist::SendReceiveOp send = getSend(op);
-  return send && send->hasAttr(dist::kPassAttr);
+  return send && dist::getPass(send);
 }
 
 static bool attends(FusedOp op) {

@@ -290,8 +290,8 @@ private:
     }
     for (OpOperand *use : backwards)
       moveToReaders(use->getOwner());
-    gatherFor(forwards, value, layout, "forward");
-    gatherFor(backwards, value, layout, "backward");
+    gatherFor(forwards, value, layout, dist::StepPass::Forward);
+    gatherFor(backwards, value, layout, dist::StepPass::Backward);
   }
 
   /// Whether an op gives elements another place, or several: rows of tokens for
@@ -344,7 +344,7 @@ private:
   }
 
   void gatherFor(ArrayRef<OpOperand *> uses, Value value, const Layout &layout,
-                 StringRef pass) {
+                 dist::StepPass pass) {
     if (uses.empty())
       return;
     Operation *first = uses.front()->getOwner();
@@ -355,7 +355,7 @@ private:
     auto whole = dist::ReshardOp::create(builder, value.getLoc(), value);
     whole->setAttr(dist::kShardingAttr, layout.toAttr(mesh));
     dist::setTraffic(whole, dist::kActivations);
-    whole->setAttr(dist::kPassAttr, builder.getStringAttr(pass));
+    dist::setPass(whole, pass);
     for (OpOperand *use : uses)
       use->set(whole.getResult());
   }

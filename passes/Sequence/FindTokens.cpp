@@ -171,13 +171,13 @@ private:
   }
 
   /// The way in which keys and values come where heads are not divided instead.
-  StringRef getMode(Operation *op, bool dividesKeys) {
+  KeySource chooseSource(Operation *op, bool dividesKeys) {
     if (!dividesKeys)
-      return "whole";
+      return KeySource::Whole;
     const bool gathers = gathersKeys(op, attention);
     if (isOrdered(getOperation()))
-      return gathers ? "gather=zigzag" : "ring=zigzag";
-    return gathers ? "gather" : "ring";
+      return gathers ? KeySource::GatherZigzag : KeySource::RingZigzag;
+    return gathers ? KeySource::Gather : KeySource::Ring;
   }
 
   /// Whether ranks have parts of the keys. Those of an input that is whole they
@@ -203,7 +203,7 @@ private:
     }
     if (attention == "ulysses")
       return refuseHeads(op, heads, "ring and gather divide");
-    setTokensAttr(op, StringAttr::get(&getContext(), getMode(op, dividesKeys)));
+    setKeySource(op, chooseSource(op, dividesKeys));
     return success();
   }
 

@@ -16,10 +16,9 @@ namespace zc::attention {
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 Value ofPass(Operation *attention, Value made) {
-  made.getDefiningOp()->setAttr(
-      dist::kPassAttr,
-      StringAttr::get(made.getContext(),
-                      isa<AttentionOp>(attention) ? "forward" : "backward"));
+  dist::setPass(made.getDefiningOp(), isa<AttentionOp>(attention)
+                                          ? dist::StepPass::Forward
+                                          : dist::StepPass::Backward);
   return made;
 }
 
@@ -148,7 +147,7 @@ Value HiddenKeys::beganBefore(Value ownChunks, ArrayRef<int64_t> shape) {
   Value all = ConstantOp::create(
       builder, loc, type,
       DenseElementsAttr::get(type, ArrayRef<int64_t>(places)));
-  return compare(builder, loc, "lt",
+  return compare(builder, loc, Predicate::Lt,
                  broadcast(builder, loc, all, shape, {0, 3}),
                  broadcast(builder, loc, ownChunks, shape, {4}));
 }
@@ -204,12 +203,12 @@ Value HiddenKeys::largestOf(Value value, ArrayRef<int64_t> dims) {
   SmallVector<int64_t> shape;
   for (int64_t dim : otherDims(type.getRank(), dims))
     shape.push_back(type.getDimSize(dim));
-  return ReduceOp::create(builder, loc, withShape(type, shape), "max", value,
-                          dims);
+  return ReduceOp::create(builder, loc, withShape(type, shape), ReduceKind::Max,
+                          value, dims);
 }
 
 Value HiddenKeys::equals(Value a, Value b) {
-  return compare(builder, loc, "eq", a, b);
+  return compare(builder, loc, Predicate::Eq, a, b);
 }
 
 Value HiddenKeys::number(Value like, double value) {

@@ -65,7 +65,7 @@ private:
     ArrayRef<int64_t> shape = shapeOf(mask);
     Value ofQueries = places(shape[2], shape, 2);
     Value ofKeys = places(shape[kMaskKeys], shape, kMaskKeys);
-    Value later = compare(builder, loc, "lt", ofQueries, ofKeys);
+    Value later = compare(builder, loc, Predicate::Lt, ofQueries, ofKeys);
     Value hidden = number(mask, -std::numeric_limits<double>::infinity());
     return SelectOp::create(builder, loc, mask.getType(), later, hidden, mask);
   }
@@ -75,7 +75,7 @@ private:
     Value largest = ReduceOp::create(
         builder, loc,
         withShape(cast<RankedTensorType>(mask.getType()), shape.drop_back()),
-        "max", mask, ArrayRef<int64_t>{kMaskKeys});
+        ReduceKind::Max, mask, ArrayRef<int64_t>{kMaskKeys});
     Value all = broadcast(builder, loc, buildLevel(builder, loc, largest),
                           shape, {0, 1, 2});
     return SubOp::create(builder, loc, mask, all);
@@ -93,10 +93,10 @@ Value isAbove(OpBuilder &builder, Location loc, Value largest) {
       cast<FloatType>(type.getElementType()).getFloatSemantics(),
       /*Negative=*/true);
   if (lowest.convertToDouble() < kFar)
-    return compare(builder, loc, "ge", largest,
+    return compare(builder, loc, Predicate::Ge, largest,
                    splat(builder, loc, type, kFar));
   const double infinity = std::numeric_limits<double>::infinity();
-  return compare(builder, loc, "gt", largest,
+  return compare(builder, loc, Predicate::Gt, largest,
                  splat(builder, loc, type, -infinity));
 }
 
@@ -104,8 +104,8 @@ Value isAbove(OpBuilder &builder, Location loc, Value largest) {
 
 Value buildLevel(OpBuilder &builder, Location loc, Value largest) {
   Type type = largest.getType();
-  Value isBelow =
-      compare(builder, loc, "lt", largest, splat(builder, loc, type, kDeep));
+  Value isBelow = compare(builder, loc, Predicate::Lt, largest,
+                          splat(builder, loc, type, kDeep));
   Value isDeep =
       AndOp::create(builder, loc, isBelow, isAbove(builder, loc, largest));
   return SelectOp::create(builder, loc, type, isDeep, largest,

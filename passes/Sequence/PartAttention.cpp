@@ -44,7 +44,7 @@ public:
     hidden = findHidden(block.mask);
     Rows rows = isZigzag() ? goZigzag(block) : goRound(block);
     if (attention.getMask()) {
-      Value none = compare(builder, loc, "eq", rows.logSumExp,
+      Value none = compare(builder, loc, Predicate::Eq, rows.logSumExp,
                            number(rows.logSumExp, -kInfinity));
       rows.logSumExp = SelectOp::create(
           builder, loc, rows.logSumExp.getType(), none,
@@ -82,7 +82,7 @@ private:
         build(query, level(block, hidden, isOwn, less), isOwn && isCausal());
     Rows rows{widen(builder, loc, own.getResult()), own.getLogSumExp()};
     if (block.mask) {
-      Value none = compare(builder, loc, "ge", rows.logSumExp,
+      Value none = compare(builder, loc, Predicate::Ge, rows.logSumExp,
                            number(rows.logSumExp, kSeesNothing));
       rows.logSumExp =
           SelectOp::create(builder, loc, rows.logSumExp.getType(), none,
@@ -116,8 +116,9 @@ private:
     Value most = MaxOp::create(builder, loc, a.logSumExp, b.logSumExp);
     Value hidden = AndOp::create(
         builder, loc,
-        compare(builder, loc, "lt", most, number(most, kAllHidden)),
-        compare(builder, loc, "ge", least, number(least, -kSeesNothing)));
+        compare(builder, loc, Predicate::Lt, most, number(most, kAllHidden)),
+        compare(builder, loc, Predicate::Ge, least,
+                number(least, -kSeesNothing)));
     // Keys of later blocks may be hidden by a larger number: none counts here.
     Value all = MaxOp::create(builder, loc,
                               AddOp::create(builder, loc, a.count, b.count),
@@ -327,7 +328,7 @@ private:
   Value gradOfBlock(const Queries &rows, Value mask, bool isOwn) {
     Value sums = rows.logSumExp;
     Value isHidden =
-        compare(builder, loc, "lt", sums, number(sums, kAllHidden));
+        compare(builder, loc, Predicate::Lt, sums, number(sums, kAllHidden));
     auto whereHidden = [&](Value count) -> Value {
       return SelectOp::create(builder, loc, sums.getType(), isHidden, count,
                               number(sums, 1));

@@ -210,7 +210,7 @@ private:
   Value findSeen(Value mask) {
     if (getElementTypeOrSelf(mask.getType()).isInteger(1))
       return mask;
-    return compare(builder, loc, "ge", mask,
+    return compare(builder, loc, Predicate::Ge, mask,
                    number(cast<RankedTensorType>(mask.getType()), -1));
   }
 
@@ -232,7 +232,7 @@ private:
     const double infinity = std::numeric_limits<double>::infinity();
     return OrOp::create(
         builder, loc, findSeen(mask),
-        compare(builder, loc, "eq", mask, number(type, -infinity)));
+        compare(builder, loc, Predicate::Eq, mask, number(type, -infinity)));
   }
 
   /// 1 for queries to which a mask shows no key, else 0, as the queries' shape.
@@ -246,7 +246,7 @@ private:
                                     number(type, 0), number(type, 1));
     Value rows =
         ReduceOp::create(builder, loc, withShape(type, shape.drop_back()),
-                         "min", hidden, ArrayRef<int64_t>{kMaskKeys});
+                         ReduceKind::Min, hidden, ArrayRef<int64_t>{kMaskKeys});
     return transpose(builder, loc, rows, {0, 2, 1}); // [batch, queries, heads]
   }
 

@@ -145,7 +145,7 @@ Block PartAttention::level(const Block &block, const Hidden &queries,
   Value numbers = widen(builder, loc, block.mask);
   Value largest = ReduceOp::create(
       builder, loc, withShape(numbers.getType(), shapeOf(numbers).drop_back()),
-      "max", numbers, ArrayRef<int64_t>{kMaskKeys});
+      train::ReduceKind::Max, numbers, ArrayRef<int64_t>{kMaskKeys});
   Value ofBlock = buildLevel(builder, loc, largest);
   levelled.mask = SubOp::create(builder, loc, block.mask,
                                 asMask(ofBlock, block.mask.getType()));
@@ -202,9 +202,9 @@ Value PartAttention::hiddenBehind(Value last, Value mask) {
   shape[3] = keys;
   Value places = IotaOp::create(
       builder, loc, RankedTensorType::get({keys}, builder.getI64Type()), 1);
-  Value seen =
-      compare(builder, loc, "le", broadcast(builder, loc, places, shape, {3}),
-              broadcast(builder, loc, last, shape, {0, 1, 2, 3}));
+  Value seen = compare(builder, loc, train::Predicate::Le,
+                       broadcast(builder, loc, places, shape, {3}),
+                       broadcast(builder, loc, last, shape, {0, 1, 2, 3}));
   auto type = withShape(mask.getType(), shape);
   return SelectOp::create(builder, loc, type, seen,
                           splat(builder, loc, type, 0),

@@ -110,7 +110,7 @@ protected:
   /// this one, and not behind it.
   Value beganBefore(int64_t turns) {
     Value own = group.coordinate();
-    return compare(builder, loc, "ge", own,
+    return compare(builder, loc, Predicate::Ge, own,
                    splat(builder, loc, own.getType(), double(turns)));
   }
 
@@ -198,10 +198,9 @@ protected:
   }
 
   bool isCausal() const { return op->hasAttr("causal"); }
-  StringRef mode() const { return getTokensAttr(op).getValue(); }
-  bool hasAllKeys() const { return mode() == kWholeKeys; }
-  bool isGathered() const { return mode().starts_with("gather"); }
-  bool isZigzag() const { return mode().ends_with(kZigzag); }
+  bool hasAllKeys() const { return getKeySource(op) == KeySource::Whole; }
+  bool isGathered() const { return isGather(getKeySource(op)); }
+  bool isZigzag() const { return train::isZigzag(getKeySource(op)); }
 
   /// A block that has gone `turns` ranks far, with what its keys and values are
   /// repeated for.

@@ -243,8 +243,8 @@ private:
     whole->setAttr(dist::kShardingAttr, readable);
     dist::setTraffic(whole, dist::kParameters);
     // Two gathers of one vector are two.
-    whole->setAttr(dist::kPassAttr,
-                   builder.getStringAttr(backward ? "backward" : "forward"));
+    dist::setPass(whole, backward ? dist::StepPass::Backward
+                                  : dist::StepPass::Forward);
     return whole;
   }
 

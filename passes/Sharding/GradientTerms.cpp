@@ -165,7 +165,7 @@ Value makeTerm(OpBuilder &builder, Value whole, const Layout &layout,
 /// roles exchange, is of whole gradients.
 static bool addsUpSquares(Operation &op) {
   auto sum = dyn_cast<ReduceOp>(op);
-  return sum && sum.getKind() == "sum_square";
+  return sum && sum.getKind() == ReduceKind::SumSquare;
 }
 
 DenseSet<Value> findWantedTerms(Block &block) {

@@ -308,7 +308,7 @@ static void repeatForBackward(Operation *op,
     return;
   OpBuilder builder(first);
   Operation *again = builder.clone(*op);
-  again->setAttr(dist::kPassAttr, builder.getStringAttr("backward"));
+  dist::setPass(again, dist::StepPass::Backward);
   op->getResult(0).replaceUsesWithIf(again->getResult(0), [&](OpOperand &use) {
     return use.getOwner() != again && !forward.contains(use.getOwner());
   });

@@ -33,8 +33,8 @@ using WorkspaceBound = std::function<uint64_t(
 using CollectiveTime =
     std::function<double(mlir::Operation *op, llvm::ArrayRef<int64_t> devices)>;
 
-/// The machine that is described: a cluster by its name or file, of devices of
-/// that kind ("cpu"), for so many ranks.
+/// Asks for the description of a machine: a cluster by its name or file, of
+/// devices of that kind ("cpu"), for so many ranks.
 struct MachineRequest {
   std::string cluster, device;
   int64_t ranks = 1;

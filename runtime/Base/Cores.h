@@ -31,7 +31,7 @@ CpuQuota readCpuQuota(const std::string &root = "");
 /// below that its barriers cost more than it computes.
 int threadsWorth(int allowed, double quota);
 
-/// As many of this process.
+/// How many threads pay in this process.
 int usableCores();
 
 /// The threads of one of several ranks.

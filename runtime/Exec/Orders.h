@@ -57,7 +57,7 @@ uint32_t microBatchesOf(const plan::Order &order);
 
 /// The rings that the program has buffers in, ascending.
 std::vector<uint32_t> ringsOf(const plan::Program &program);
-/// The rings of its inputs.
+/// The rings of the program's inputs.
 std::vector<uint32_t> ringsOfInputs(const plan::Program &program);
 
 /// The slots of a call or a feed that matter to the program: others are 0.

@@ -57,7 +57,7 @@ public:
   int64_t groupSize(const AxisNames &axes) const;
   /// A rank's place among these, numbered row-major over the axes as given.
   int64_t placeInGroup(int64_t rank, const AxisNames &axes) const;
-  /// The ranks of its group, by their places.
+  /// The ranks of that group, by their places.
   std::vector<int> group(int64_t rank, const AxisNames &axes) const;
 
   /// Whether a rank stands first along every axis that is not in `axes`: of

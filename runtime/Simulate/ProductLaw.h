@@ -63,7 +63,7 @@ public:
   /// law; no more than the quickest row's. 0 where no row has its type.
   double flopsPerSecond(const MeasuredMatmul &product) const;
 
-  /// The rows of a type, as they were given.
+  /// The products of a type, as they were given.
   const std::vector<MeasuredMatmul> &rows(plan::DataType type) const;
 
 private:

@@ -19,8 +19,8 @@ LogicalResult AbsOp::vjp(OpBuilder &builder, ValueRange resultGrads,
   Value grad = resultGrads[0];
   // grad * sign(x), 0 at 0.
   Value zero = splat(builder, loc, grad.getType(), 0);
-  Value positive = compare(builder, loc, "gt", getInput(), zero);
-  Value negative = compare(builder, loc, "lt", getInput(), zero);
+  Value positive = compare(builder, loc, Predicate::Gt, getInput(), zero);
+  Value negative = compare(builder, loc, Predicate::Lt, getInput(), zero);
   Value minus = NegOp::create(builder, loc, grad);
   Value below = SelectOp::create(builder, loc, negative, minus, zero);
   operandGrads[0] = SelectOp::create(builder, loc, positive, grad, below);

@@ -22,7 +22,7 @@ LogicalResult AsinhOp::vjp(OpBuilder &builder, ValueRange resultGrads,
   Value square = MulOp::create(builder, loc, small, small);
   Value root =
       SqrtOp::create(builder, loc, AddOp::create(builder, loc, one, square));
-  Value isLarge = compare(builder, loc, "gt", size, bound);
+  Value isLarge = compare(builder, loc, Predicate::Gt, size, bound);
   Value divisor = SelectOp::create(builder, loc, isLarge, size, root);
   operandGrads[0] = DivOp::create(builder, loc, resultGrads[0], divisor);
   return success();

@@ -2,7 +2,6 @@
 #include "dialects/Train/Ops/AttentionSupport.h"
 
 #include "dialects/Train/Ops/RowSupport.h"
-#include "llvm/ADT/StringExtras.h"
 
 #include <limits>
 #include <numeric>
@@ -37,36 +36,32 @@ static LogicalResult verifyMask(Operation *op, RankedTensorType query,
          << "]";
 }
 
-StringAttr getTokensAttr(Operation *attention) {
+std::optional<KeySource> getKeySource(Operation *attention) {
   if (auto op = dyn_cast<AttentionOp>(attention))
-    return op.getTokensAttr();
+    return op.getTokens();
   if (auto op = dyn_cast<AttentionGradOp>(attention))
-    return op.getTokensAttr();
-  return {};
+    return op.getTokens();
+  return std::nullopt;
 }
 
-void setTokensAttr(Operation *attention, StringAttr tokens) {
+void setKeySource(Operation *attention, std::optional<KeySource> source) {
   if (auto op = dyn_cast<AttentionOp>(attention))
-    op.setTokensAttr(tokens);
+    op.setTokens(source);
   else
-    cast<AttentionGradOp>(attention).setTokensAttr(tokens);
+    cast<AttentionGradOp>(attention).setTokens(source);
 }
 
-static LogicalResult verifyTokens(Operation *op) {
-  const StringRef known[] = {"ring", "ring=zigzag", "gather", "gather=zigzag",
-                             kWholeKeys};
-  StringAttr tokens = getTokensAttr(op);
-  if (!tokens || llvm::is_contained(known, tokens.getValue()))
-    return success();
-  return op->emitOpError("has tokens = ")
-         << tokens << "; expected one of " << llvm::join(ArrayRef(known), ", ");
+bool isGather(std::optional<KeySource> source) {
+  return source == KeySource::Gather || source == KeySource::GatherZigzag;
+}
+
+bool isZigzag(std::optional<KeySource> source) {
+  return source == KeySource::RingZigzag || source == KeySource::GatherZigzag;
 }
 
 LogicalResult verifyAttention(Operation *op, RankedTensorType query,
                               RankedTensorType key, RankedTensorType value,
                               bool causal, Value mask) {
-  if (failed(verifyTokens(op)))
-    return failure();
   if (query.getRank() != 4)
     return op->emitOpError("query is ")
            << query << ", expected [batch, queries, heads, width]";
@@ -110,10 +105,10 @@ ShardingRule attentionShardingRule(Operation *op, unsigned mask) {
   };
   place(rule.operandDims);
   place(rule.resultDims);
-  StringAttr parts = getTokensAttr(op);
-  const bool hasAllKeys = parts && parts.getValue() == kWholeKeys;
-  const int tokens = parts ? rule.addFactor(countDivided(op, hasAllKeys))
-                           : ShardingRule::kWhole;
+  const std::optional<KeySource> source = getKeySource(op);
+  const bool hasAllKeys = source == KeySource::Whole;
+  const int tokens = source ? rule.addFactor(countDivided(op, hasAllKeys))
+                            : ShardingRule::kWhole;
   auto placeTokens = [&](auto &lists, bool hasKeys) {
     for (auto [index, dims] : llvm::enumerate(lists)) {
       const bool isOfKeys = hasKeys && (index == 1 || index == 2);
@@ -129,8 +124,7 @@ ShardingRule attentionShardingRule(Operation *op, unsigned mask) {
     // A mask of queries and keys goes with the queries, one of keys with
     // these.
     bool ofQueries = type.getDimSize(2) != 1;
-    bool gathers =
-        hasAllKeys || (parts && parts.getValue().starts_with("gather"));
+    bool gathers = hasAllKeys || isGather(source);
     dims = {batch, heads, ofQueries ? tokens : ShardingRule::kWhole,
             ofQueries || gathers ? ShardingRule::kWhole : tokens};
     for (int64_t dim = 0; dim < 2; ++dim)

@@ -20,13 +20,14 @@ mlir::LogicalResult verifyAttention(mlir::Operation *op,
                                     mlir::RankedTensorType value, bool causal,
                                     mlir::Value mask);
 
-/// The property `tokens` of an attention or of its gradient; null: it has none,
-/// or is neither.
-mlir::StringAttr getTokensAttr(mlir::Operation *attention);
-void setTokensAttr(mlir::Operation *attention, mlir::StringAttr tokens);
+/// The property `tokens` of an attention or of its gradient, which says how a
+/// rank gets the keys; nothing: it has none, or is neither.
+std::optional<KeySource> getKeySource(mlir::Operation *attention);
+void setKeySource(mlir::Operation *attention, std::optional<KeySource> source);
 
-/// Among its values: a rank has all keys.
-inline constexpr llvm::StringLiteral kWholeKeys = "whole";
+/// Whether it gathers all keys, and whether tokens are in zigzag order.
+bool isGather(std::optional<KeySource> source);
+bool isZigzag(std::optional<KeySource> source);
 
 /// Samples and heads are parallel, all else is whole, but tokens with
 /// `tokens`. Operands and results of 3 dims are [batch, heads, queries],

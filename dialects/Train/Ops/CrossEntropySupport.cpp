@@ -62,9 +62,9 @@ static Value buildPartLabels(OpBuilder &builder, Location loc, Value labels,
                             splat(builder, loc, number.getType(), first)));
   };
   Value local = SubOp::create(builder, loc, all, begin(0));
-  Value inside =
-      AndOp::create(builder, loc, compare(builder, loc, "ge", all, begin(0)),
-                    compare(builder, loc, "lt", all, begin(classes / parts)));
+  Value inside = AndOp::create(
+      builder, loc, compare(builder, loc, Predicate::Ge, all, begin(0)),
+      compare(builder, loc, Predicate::Lt, all, begin(classes / parts)));
   return SelectOp::create(builder, loc, local.getType(), inside, local,
                           splat(builder, loc, local.getType(), -1));
 }
@@ -83,7 +83,7 @@ std::optional<ClassParts> splitClasses(OpBuilder &builder, Location loc,
 Value compareIgnored(OpBuilder &builder, Location loc, Value labels,
                      int64_t ignoreIndex) {
   return compare(
-      builder, loc, "eq", labels,
+      builder, loc, Predicate::Eq, labels,
       splat(builder, loc, labels.getType(), static_cast<double>(ignoreIndex)));
 }
 

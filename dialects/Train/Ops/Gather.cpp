@@ -24,7 +24,8 @@ static Value withoutPadding(OpBuilder &builder, GatherOp op, int64_t padding,
   Value none = splat(builder, loc, indices.getType(), padding);
   auto bits =
       RankedTensorType::get(indices.getType().getShape(), builder.getI1Type());
-  Value isPadding = CompareOp::create(builder, loc, bits, "eq", indices, none);
+  Value isPadding =
+      CompareOp::create(builder, loc, bits, Predicate::Eq, indices, none);
   GatherDims dims = gatherDimsOf(op, op.getTable().getType());
   Value mask = broadcast(builder, loc, isPadding,
                          cast<ShapedType>(grad.getType()).getShape(),

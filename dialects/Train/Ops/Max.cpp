@@ -17,7 +17,8 @@ Value MaxOp::buildScalar(OpBuilder &builder, Location loc,
 LogicalResult MaxOp::vjp(OpBuilder &builder, ValueRange resultGrads,
                          ArrayRef<bool> wanted,
                          MutableArrayRef<Value> operandGrads) {
-  giveToWinner(builder, *this, "gt", resultGrads[0], wanted, operandGrads);
+  giveToWinner(builder, *this, Predicate::Gt, resultGrads[0], wanted,
+               operandGrads);
   return success();
 }
 

@@ -17,7 +17,8 @@ Value MinOp::buildScalar(OpBuilder &builder, Location loc,
 LogicalResult MinOp::vjp(OpBuilder &builder, ValueRange resultGrads,
                          ArrayRef<bool> wanted,
                          MutableArrayRef<Value> operandGrads) {
-  giveToWinner(builder, *this, "lt", resultGrads[0], wanted, operandGrads);
+  giveToWinner(builder, *this, Predicate::Lt, resultGrads[0], wanted,
+               operandGrads);
   return success();
 }
 

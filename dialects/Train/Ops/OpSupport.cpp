@@ -139,11 +139,12 @@ Value reduceSum(OpBuilder &builder, Location loc, Value input,
   for (int64_t dim : otherDims(type.getRank(), dims))
     shape.push_back(type.getDimSize(dim));
   auto sums = withComputeType(withShape(type, shape));
-  Value sum = ReduceOp::create(builder, loc, sums, "sum", input, dims);
+  Value sum =
+      ReduceOp::create(builder, loc, sums, ReduceKind::Sum, input, dims);
   return narrow(builder, loc, sum, type);
 }
 
-Value compare(OpBuilder &builder, Location loc, StringRef predicate, Value lhs,
+Value compare(OpBuilder &builder, Location loc, Predicate predicate, Value lhs,
               Value rhs) {
   return CompareOp::create(builder, loc,
                            withElementType(lhs.getType(), builder.getI1Type()),
@@ -384,14 +385,14 @@ void buildLinalgForm(Operation *op, OpBuilder &builder, Location loc,
       buildCopy(builder, loc, sum, output);
 }
 
-void giveToWinner(OpBuilder &builder, Operation *op, StringRef wins, Value grad,
+void giveToWinner(OpBuilder &builder, Operation *op, Predicate wins, Value grad,
                   ArrayRef<bool> wanted, MutableArrayRef<Value> operandGrads) {
   Location loc = op->getLoc();
   Value zero = splat(builder, loc, grad.getType(), 0);
   Value half = MulOp::create(builder, loc, grad,
                              splat(builder, loc, grad.getType(), 0.5));
-  Value equal =
-      compare(builder, loc, "eq", op->getOperand(0), op->getOperand(1));
+  Value equal = compare(builder, loc, Predicate::Eq, op->getOperand(0),
+                        op->getOperand(1));
   for (unsigned side : {0u, 1u}) {
     if (!wanted[side])
       continue;

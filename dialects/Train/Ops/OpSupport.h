@@ -72,10 +72,9 @@ mlir::Value reduceSum(mlir::OpBuilder &builder, mlir::Location loc,
 mlir::Value addInPlace(mlir::OpBuilder &builder, mlir::Location loc,
                        mlir::Value sum, mlir::Value term);
 
-/// "eq", "lt", ... of two tensors of one type.
+/// Compares two tensors of one type.
 mlir::Value compare(mlir::OpBuilder &builder, mlir::Location loc,
-                    llvm::StringRef predicate, mlir::Value lhs,
-                    mlir::Value rhs);
+                    Predicate predicate, mlir::Value lhs, mlir::Value rhs);
 
 /// Whether a folded operand is a float or integer tensor of `number`
 /// everywhere.
@@ -223,9 +222,8 @@ mlir::Value narrowScalar(mlir::OpBuilder &builder, mlir::Location loc,
 
 /// The gradients of an op of two operands, of which one wins: where `wins` of
 /// it and the other is true it takes the gradient, and equals take half each.
-void giveToWinner(mlir::OpBuilder &builder, mlir::Operation *op,
-                  llvm::StringRef wins, mlir::Value grad,
-                  llvm::ArrayRef<bool> wanted,
+void giveToWinner(mlir::OpBuilder &builder, mlir::Operation *op, Predicate wins,
+                  mlir::Value grad, llvm::ArrayRef<bool> wanted,
                   llvm::MutableArrayRef<mlir::Value> operandGrads);
 
 /// The rule of an op of one operand that moves its elements along some dims:

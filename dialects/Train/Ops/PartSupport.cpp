@@ -34,7 +34,7 @@ IndexParts placeIndices(OpBuilder &builder, Location loc, Value indices,
     return splat(builder, loc, type, static_cast<double>(value));
   };
   // Negative ones count from the end.
-  Value negative = compare(builder, loc, "lt", indices, number(0));
+  Value negative = compare(builder, loc, Predicate::Lt, indices, number(0));
   Value fromEnd = AddOp::create(builder, loc, indices, number(size));
   Value index =
       SelectOp::create(builder, loc, type, negative, fromEnd, indices);
@@ -48,7 +48,7 @@ Value isInPart(OpBuilder &builder, Location loc, Value part,
                ArrayRef<int64_t> shape, int64_t dim,
                ArrayRef<int64_t> indexDims) {
   Type element = getElementTypeOrSelf(part.getType());
-  return compare(builder, loc, "eq",
+  return compare(builder, loc, Predicate::Eq,
                  broadcast(builder, loc, part, shape, indexDims),
                  numberParts(builder, loc, shape, dim, element));
 }

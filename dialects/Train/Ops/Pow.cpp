@@ -20,17 +20,17 @@ static Value buildSlope(OpBuilder &builder, Location loc, Value x, Value y) {
   Type type = y.getType();
   auto number = [&](double value) { return splat(builder, loc, type, value); };
   Value zero = number(0);
-  Value divides =
-      AndOp::create(builder, loc, compare(builder, loc, "lt", y, number(0.5)),
-                    compare(builder, loc, "ne", x, zero));
+  Value divides = AndOp::create(
+      builder, loc, compare(builder, loc, Predicate::Lt, y, number(0.5)),
+      compare(builder, loc, Predicate::Ne, x, zero));
   Value less = SubOp::create(builder, loc, y, number(1));
   Value exponent = SelectOp::create(builder, loc, divides, y, less);
   Value power = PowOp::create(builder, loc, x, exponent);
   Value quotient = DivOp::create(builder, loc, power, x);
   power = SelectOp::create(builder, loc, divides, quotient, power);
   Value slope = MulOp::create(builder, loc, y, power);
-  return SelectOp::create(builder, loc, compare(builder, loc, "eq", y, zero),
-                          zero, slope);
+  return SelectOp::create(
+      builder, loc, compare(builder, loc, Predicate::Eq, y, zero), zero, slope);
 }
 
 LogicalResult PowOp::vjp(OpBuilder &builder, ValueRange resultGrads,
@@ -47,7 +47,7 @@ LogicalResult PowOp::vjp(OpBuilder &builder, ValueRange resultGrads,
     // grad x^y log x, and 0 at x = 0 as in PyTorch.
     Value slope = MulOp::create(builder, loc, getResult(),
                                 LogOp::create(builder, loc, x));
-    Value atZero = compare(builder, loc, "eq", x, zero);
+    Value atZero = compare(builder, loc, Predicate::Eq, x, zero);
     slope = SelectOp::create(builder, loc, atZero, zero, slope);
     operandGrads[1] = MulOp::create(builder, loc, grad, slope);
   }

@@ -23,10 +23,6 @@ FailureOr<RankedTensorType> inferReduced(Operation *op, RankedTensorType from,
 LogicalResult ReduceOp::verify() {
   auto from = cast<RankedTensorType>(getInput().getType());
   auto to = cast<RankedTensorType>(getType());
-  if (!llvm::is_contained({"sum", "max", "min", "prod", "sum_square"},
-                          getKind()))
-    return emitOpError("unknown kind \"")
-           << getKind() << "\"; expected sum, max, min, prod or sum_square";
   FailureOr<RankedTensorType> reduced = inferReduced(*this, from, getDims());
   if (failed(reduced))
     return failure();
@@ -35,8 +31,8 @@ LogicalResult ReduceOp::verify() {
   return emitOpError("expected result type ") << *reduced;
 }
 
-static bool isAddition(StringRef kind) {
-  return kind == "sum" || kind == "sum_square";
+static bool isAddition(ReduceKind kind) {
+  return kind == ReduceKind::Sum || kind == ReduceKind::SumSquare;
 }
 
 ShardingRule ReduceOp::getShardingRule() {
@@ -54,36 +50,37 @@ ShardingRule ReduceOp::getShardingRule() {
     if (!reduced)
       rule.resultDims[0][next++] = factor;
   }
-  rule.linearity[0] = getKind() == "sum" ? Linearity::Joint : Linearity::None;
+  rule.linearity[0] =
+      getKind() == ReduceKind::Sum ? Linearity::Joint : Linearity::None;
   return rule;
 }
 
 double ReduceOp::getFlops() {
-  double perElement = getKind() == "sum_square" ? 2 : 1;
+  double perElement = getKind() == ReduceKind::SumSquare ? 2 : 1;
   return perElement * static_cast<double>(numElements(getInput().getType()));
 }
 
 // i1 is 0 or 1; wider integers are signed.
-static TypedAttr integerIdentityOf(StringRef kind, IntegerType element) {
+static TypedAttr integerIdentityOf(ReduceKind kind, IntegerType element) {
   unsigned width = element.getWidth();
-  bool isMax = kind == "max";
-  APInt value(width, kind == "prod" ? 1 : 0);
-  if (width == 1 && kind == "min")
+  bool isMax = kind == ReduceKind::Max;
+  APInt value(width, kind == ReduceKind::Prod ? 1 : 0);
+  if (width == 1 && kind == ReduceKind::Min)
     value = APInt::getAllOnes(1);
-  else if (width > 1 && (isMax || kind == "min"))
+  else if (width > 1 && (isMax || kind == ReduceKind::Min))
     value = isMax ? APInt::getSignedMinValue(width)
                   : APInt::getSignedMaxValue(width);
   return IntegerAttr::get(element, value);
 }
 
-TypedAttr reductionIdentity(StringRef kind, Type element) {
+TypedAttr reductionIdentity(ReduceKind kind, Type element) {
   if (auto integer = dyn_cast<IntegerType>(element))
     return integerIdentityOf(kind, integer);
   double infinity = std::numeric_limits<double>::infinity();
-  double value = isAddition(kind) ? 0
-                 : kind == "prod" ? 1
-                 : kind == "max"  ? -infinity
-                                  : infinity;
+  double value = isAddition(kind)           ? 0
+                 : kind == ReduceKind::Prod ? 1
+                 : kind == ReduceKind::Max  ? -infinity
+                                            : infinity;
   return FloatAttr::get(element, value);
 }
 
@@ -105,7 +102,7 @@ void ReduceOp::buildLinalg(OpBuilder &builder, Location loc, ValueRange inputs,
       inputs, outputs,
       [&](OpBuilder &nested, Location bodyLoc, ValueRange elements) {
         Value element = elements[0];
-        if (getKind() == "sum_square")
+        if (getKind() == ReduceKind::SumSquare)
           element = square(nested, bodyLoc, element);
         return SmallVector<Value>{
             buildCombination(nested, bodyLoc, getKind(), elements[1], element)};
@@ -124,24 +121,24 @@ LogicalResult ReduceOp::vjp(OpBuilder &builder, ValueRange resultGrads,
   auto spread = [&](Value value) {
     return broadcast(builder, loc, value, from.getShape(), kept);
   };
-  if (getKind() == "sum") {
+  if (getKind() == ReduceKind::Sum) {
     // Narrowed before it is spread: that is no kernel of its own then.
     operandGrads[0] =
         spread(narrow(builder, loc, resultGrads[0], getInput().getType()));
     return success();
   }
-  if (getKind() == "sum_square") {
+  if (getKind() == ReduceKind::SumSquare) {
     Value twice = AddOp::create(builder, loc, input, input);
     operandGrads[0] = MulOp::create(
         builder, loc, twice, spread(widen(builder, loc, resultGrads[0])));
     return success();
   }
-  if (getKind() == "prod")
+  if (getKind() == ReduceKind::Prod)
     return emitOpError("has no gradient: products are reduced only in "
                        "values that no parameter reaches");
   // Elements equal to the extremum share its gradient evenly.
   Value extremum = spread(result);
-  Value wins = compare(builder, loc, "eq", input, extremum);
+  Value wins = compare(builder, loc, Predicate::Eq, input, extremum);
   Value ones = ConvertOp::create(builder, loc, from, wins);
   Value count = reduceSum(builder, loc, ones, getDims());
   Value share =

@@ -5,25 +5,25 @@ using namespace mlir;
 
 namespace zc::train {
 
-Value buildCombination(OpBuilder &builder, Location loc, StringRef kind,
+Value buildCombination(OpBuilder &builder, Location loc, ReduceKind kind,
                        Value a, Value b) {
-  bool isSum = kind == "sum" || kind == "sum_square";
+  bool isSum = kind == ReduceKind::Sum || kind == ReduceKind::SumSquare;
   if (isa<FloatType>(a.getType())) {
     ScalarBuilder s(builder, loc);
-    return isSum           ? s.add(a, b)
-           : kind == "max" ? s.max(a, b)
-           : kind == "min" ? s.min(a, b)
-                           : s.mul(a, b);
+    return isSum                     ? s.add(a, b)
+           : kind == ReduceKind::Max ? s.max(a, b)
+           : kind == ReduceKind::Min ? s.min(a, b)
+                                     : s.mul(a, b);
   }
   if (isSum)
     return arith::AddIOp::create(builder, loc, a, b);
-  if (a.getType().isInteger(1) && kind == "max")
+  if (a.getType().isInteger(1) && kind == ReduceKind::Max)
     return arith::OrIOp::create(builder, loc, a, b);
   if (a.getType().isInteger(1))
     return arith::AndIOp::create(builder, loc, a, b);
-  if (kind == "max")
+  if (kind == ReduceKind::Max)
     return arith::MaxSIOp::create(builder, loc, a, b);
-  if (kind == "min")
+  if (kind == ReduceKind::Min)
     return arith::MinSIOp::create(builder, loc, a, b);
   return arith::MulIOp::create(builder, loc, a, b);
 }

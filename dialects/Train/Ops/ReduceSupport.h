@@ -6,11 +6,10 @@
 
 namespace zc::train {
 
-/// Two scalars by one step of a reduction of `kind`: "sum", "sum_square" (of
-/// squares), "prod", "max" or "min". Integers are signed; i1 is false or true.
+/// Two scalars by one step of a reduction of `kind`; those of a sum of squares
+/// are squared. Integers are signed; i1 is false or true.
 mlir::Value buildCombination(mlir::OpBuilder &builder, mlir::Location loc,
-                             llvm::StringRef kind, mlir::Value a,
-                             mlir::Value b);
+                             ReduceKind kind, mlir::Value a, mlir::Value b);
 
 /// The type of `from` without `dims`, which must increase and be less than its
 /// rank; else an error at `op`.
@@ -19,7 +18,7 @@ inferReduced(mlir::Operation *op, mlir::RankedTensorType from,
              llvm::ArrayRef<int64_t> dims);
 
 /// The result of a reduction of `kind` over no elements.
-mlir::TypedAttr reductionIdentity(llvm::StringRef kind, mlir::Type element);
+mlir::TypedAttr reductionIdentity(ReduceKind kind, mlir::Type element);
 
 } // namespace zc::train
 

@@ -19,7 +19,7 @@ LogicalResult ReluOp::vjp(OpBuilder &builder, ValueRange resultGrads,
   Value grad = resultGrads[0];
   // From the result, which the next op keeps anyway.
   Value zero = splat(builder, loc, grad.getType(), 0);
-  Value positive = compare(builder, loc, "gt", getResult(), zero);
+  Value positive = compare(builder, loc, Predicate::Gt, getResult(), zero);
   operandGrads[0] = SelectOp::create(builder, loc, positive, grad, zero);
   return success();
 }

@@ -7,19 +7,33 @@ using namespace mlir;
 
 namespace zc::train {
 
-/// "last", or "alike", which promises that updates of equal indices are equal:
+/// How an update is combined with what is there; nothing: it replaces that.
+static std::optional<ReduceKind> getCombination(ScatterKind kind) {
+  switch (kind) {
+  case ScatterKind::Max:
+    return ReduceKind::Max;
+  case ScatterKind::Min:
+    return ReduceKind::Min;
+  case ScatterKind::Prod:
+    return ReduceKind::Prod;
+  case ScatterKind::Sum:
+    return ReduceKind::Sum;
+  case ScatterKind::Last:
+  case ScatterKind::Alike:
+    return std::nullopt;
+  }
+  llvm_unreachable("all kinds are combined somehow");
+}
+
+/// Last, or Alike, which promises that updates of equal indices are equal:
 /// each of them has the gradient, as in PyTorch's max_unpool.
 static bool replaces(ScatterReduceOp op) {
-  return op.getKind() == "last" || op.getKind() == "alike";
+  return !getCombination(op.getKind());
 }
 
 LogicalResult ScatterReduceOp::verify() {
-  if (!llvm::is_contained({"max", "min", "prod", "last", "alike", "sum"},
-                          getKind()))
-    return emitOpError("'")
-           << getKind() << "' is none of max, min, prod, last, alike, sum";
   auto init = cast<RankedTensorType>(getInit().getType());
-  if (getKind() == "sum" && isa<FloatType>(init.getElementType()))
+  if (getKind() == ScatterKind::Sum && isa<FloatType>(init.getElementType()))
     return emitOpError("a sum of floats is train.scatter_add");
   RankedTensorType indices = getIndices().getType();
   if (failed(verifyGatherDims(*this, "init", init, indices, getDim(),
@@ -55,7 +69,9 @@ private:
                                 op.getBatchDimsAttr());
   }
   Value mul(Value a, Value b) { return MulOp::create(builder, loc, a, b); }
-  Value isEqual(Value a, Value b) { return compare(builder, loc, "eq", a, b); }
+  Value isEqual(Value a, Value b) {
+    return compare(builder, loc, Predicate::Eq, a, b);
+  }
   Value isEqual(Value a, double b) {
     return isEqual(a, splat(builder, loc, a.getType(), b));
   }
@@ -163,9 +179,9 @@ Value ScatterGradient::isLastUpdate() {
   places.push_back(table.getDimSize(op.getDim()));
   auto placesType = withShape(numbersType, places);
   Value last = ScatterReduceOp::create(
-      builder, loc, placesType, builder.getStringAttr("last"),
-      splat(builder, loc, placesType, -1), op.getIndices(), numbers,
-      builder.getI64IntegerAttr(batchDims), op.getBatchDimsAttr());
+      builder, loc, placesType, ScatterKind::Last,
+      splat(builder, loc, placesType, -1), op.getIndices(), numbers, batchDims,
+      op.getBatchDims());
   Value found = GatherOp::create(builder, loc, numbersType, last,
                                  op.getIndices(), batchDims, batchDims);
   GatherDims dims = gatherDimsOf(op, table);
@@ -181,7 +197,7 @@ void ScatterGradient::ofLast(MutableArrayRef<Value> operandGrads) {
       builder, loc, grad.getType(), op.getKindAttr(), grad, op.getIndices(),
       zeros(updates), op.getDimAttr(), op.getBatchDimsAttr());
   operandGrads[2] = gather(grad);
-  if (op.getKind() == "last" && !haveDistinctIndices(op))
+  if (op.getKind() == ScatterKind::Last && !haveDistinctIndices(op))
     operandGrads[2] = select(isLastUpdate(), operandGrads[2], zeros(updates));
 }
 
@@ -189,7 +205,7 @@ LogicalResult ScatterReduceOp::vjp(OpBuilder &builder, ValueRange resultGrads,
                                    ArrayRef<bool> wanted,
                                    MutableArrayRef<Value> operandGrads) {
   ScatterGradient gradient(builder, *this, resultGrads[0]);
-  if (getKind() == "prod")
+  if (getKind() == ScatterKind::Prod)
     gradient.ofProduct(operandGrads);
   else if (replaces(*this))
     gradient.ofLast(operandGrads);
@@ -221,15 +237,15 @@ void ScatterReduceOp::buildLinalg(OpBuilder &builder, Location loc,
       builder, loc, inputs, outputs[0],
       gatherDimsOf(*this, cast<RankedTensorType>(getInit().getType())),
       [&](OpBuilder &nested, Location at, Value element, Value update) {
-        return replaces(*this)
-                   ? update
-                   : buildCombination(nested, at, getKind(), element, update);
+        auto kind = getCombination(getKind());
+        return kind ? buildCombination(nested, at, *kind, element, update)
+                    : update;
       });
 }
 
 // An extremum is one of the numbers; a product is many roundings.
 Precision ScatterReduceOp::getPrecision() {
-  return getKind() == "prod" ? Precision::Wide : Precision::Same;
+  return getKind() == ScatterKind::Prod ? Precision::Wide : Precision::Same;
 }
 
 bool ScatterReduceOp::accumulates(unsigned) { return true; }

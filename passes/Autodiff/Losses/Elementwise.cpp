@@ -97,7 +97,7 @@ public:
     if (wantCorrect) {
       Value said = isAbove(builder, loc, logits, 0);
       Value right = isAbove(builder, loc, labels, 0.5);
-      Value same = compare(builder, loc, "eq", said, right);
+      Value same = compare(builder, loc, Predicate::Eq, said, right);
       result.correct = ConvertOp::create(builder, loc, logits.getType(), same);
     }
     return result;
@@ -131,7 +131,7 @@ private:
   static Value isAbove(OpBuilder &builder, Location loc, Value value,
                        double limit) {
     Value bound = splat(builder, loc, value.getType(), limit);
-    Value above = compare(builder, loc, "gt", value, bound);
+    Value above = compare(builder, loc, Predicate::Gt, value, bound);
     return ConvertOp::create(builder, loc, value.getType(), above);
   }
 

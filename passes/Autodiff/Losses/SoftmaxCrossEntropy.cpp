@@ -61,7 +61,7 @@ public:
     auto loss = SoftmaxCrossEntropyOp::create(builder, loc, type, type, logits,
                                               labels, options.ignoreIndex);
     Value ignored = splat(builder, loc, labels.getType(), options.ignoreIndex);
-    Value counted = compare(builder, loc, "ne", labels, ignored);
+    Value counted = compare(builder, loc, Predicate::Ne, labels, ignored);
     SampleLosses result;
     result.losses = loss.getLoss();
     result.weights = ConvertOp::create(builder, loc, type, counted);
@@ -154,19 +154,19 @@ private:
     Value numbers = ConstantOp::create(
         builder, loc, DenseElementsAttr::get(classType, ArrayRef(order)));
     numbers = broadcast(builder, loc, numbers, logitType.getShape(), {last});
-    Value best = ReduceOp::create(builder, loc, type, "max", logits,
+    Value best = ReduceOp::create(builder, loc, type, ReduceKind::Max, logits,
                                   ArrayRef<int64_t>{last});
     best = broadcast(builder, loc, best, logitType.getShape(),
                      otherDims(last + 1, {last}));
-    Value isBest = compare(builder, loc, "eq", logits, best);
+    Value isBest = compare(builder, loc, Predicate::Eq, logits, best);
     Value candidates =
         SelectOp::create(builder, loc, numberType, isBest, numbers,
                          splat(builder, loc, numberType, double(classes)));
     auto chosenType = withElementType(type, builder.getI32Type());
-    Value chosen = ReduceOp::create(builder, loc, chosenType, "min", candidates,
-                                    ArrayRef<int64_t>{last});
+    Value chosen = ReduceOp::create(builder, loc, chosenType, ReduceKind::Min,
+                                    candidates, ArrayRef<int64_t>{last});
     chosen = ConvertOp::create(builder, loc, labels.getType(), chosen);
-    Value right = compare(builder, loc, "eq", chosen, labels);
+    Value right = compare(builder, loc, Predicate::Eq, chosen, labels);
     return ConvertOp::create(builder, loc, type, right);
   }
 

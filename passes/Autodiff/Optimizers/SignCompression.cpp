@@ -60,12 +60,12 @@ static Value findScales(OpBuilder &builder, Location loc, Value rows) {
   auto partType = withShape(type, shape);
   shape.push_back(length / parts);
   int64_t last = type.getRank();
-  Value sums = ReduceOp::create(builder, loc, partType, "sum_square",
+  Value sums = ReduceOp::create(builder, loc, partType, ReduceKind::SumSquare,
                                 reshape(builder, loc, rows, shape),
                                 ArrayRef<int64_t>(last));
-  Value sum = ReduceOp::create(builder, loc,
-                               withShape(type, type.getShape().drop_back()),
-                               "sum", sums, ArrayRef<int64_t>(last - 1));
+  Value sum = ReduceOp::create(
+      builder, loc, withShape(type, type.getShape().drop_back()),
+      ReduceKind::Sum, sums, ArrayRef<int64_t>(last - 1));
   return u.sqrt(u.div(sum, u.number(sum, static_cast<double>(length))));
 }
 
@@ -79,14 +79,16 @@ Compressed compress(OpBuilder &builder, Location loc, Value rows,
   bytes.erase(bytes.begin() + planeDim);
   Value scales = findScales(builder, loc, rows);
   Value scale = alongRows(builder, loc, scales, rows);
-  Value isPositive = compare(builder, loc, "ge", rows, u.number(rows, 0));
+  Value isPositive =
+      compare(builder, loc, Predicate::Ge, rows, u.number(rows, 0));
   Value sent = u.select(isPositive, scale, u.sub(u.number(scale, 0), scale));
   Value bits = reshape(builder, loc, rows, planes);
-  bits = u.select(compare(builder, loc, "ge", bits, u.number(bits, 0)),
+  bits = u.select(compare(builder, loc, Predicate::Ge, bits, u.number(bits, 0)),
                   makePowers(builder, loc, planes, /*inverse=*/false),
                   u.number(bits, 0));
-  Value signs = ReduceOp::create(builder, loc, withShape(type, bytes), "sum",
-                                 bits, ArrayRef<int64_t>(planeDim));
+  Value signs =
+      ReduceOp::create(builder, loc, withShape(type, bytes), ReduceKind::Sum,
+                       bits, ArrayRef<int64_t>(planeDim));
   auto byte = builder.getIntegerType(8, /*isSigned=*/false);
   return {u.convert(signs, byte), scales, u.sub(rows, sent)};
 }

@@ -63,7 +63,7 @@ struct UpdateBuilder {
     return train::MaxOp::create(builder, loc, a, b);
   }
   mlir::Value greater(mlir::Value a, mlir::Value b) {
-    return train::compare(builder, loc, "gt", a, b);
+    return train::compare(builder, loc, train::Predicate::Gt, a, b);
   }
   mlir::Value select(mlir::Value condition, mlir::Value a, mlir::Value b) {
     return train::SelectOp::create(builder, loc, condition, a, b);
@@ -84,7 +84,7 @@ struct UpdateBuilder {
                             to.getShape(), dims);
   }
   /// Over `dims`, which keep size 1.
-  mlir::Value reduce(llvm::StringRef kind, mlir::Value a,
+  mlir::Value reduce(train::ReduceKind kind, mlir::Value a,
                      llvm::ArrayRef<int64_t> dims) {
     auto type = llvm::cast<mlir::RankedTensorType>(a.getType());
     llvm::SmallVector<int64_t> left, shape(type.getShape());
@@ -98,13 +98,14 @@ struct UpdateBuilder {
   }
   mlir::Value mean(mlir::Value a, int64_t dim) {
     auto type = llvm::cast<mlir::RankedTensorType>(a.getType());
-    return mul(reduce("sum", a, {dim}),
+    return mul(reduce(train::ReduceKind::Sum, a, {dim}),
                1.0 / static_cast<double>(type.getDimSize(dim)));
   }
   /// The largest of each slice along `dim`; the other dims keep size 1.
   mlir::Value largestOfOthers(mlir::Value a, int64_t dim) {
     auto type = llvm::cast<mlir::RankedTensorType>(a.getType());
-    return reduce("max", a, train::otherDims(type.getRank(), {dim}));
+    return reduce(train::ReduceKind::Max, a,
+                  train::otherDims(type.getRank(), {dim}));
   }
   /// A tensor of no dims.
   mlir::Value rootMeanSquare(mlir::Value a) {
@@ -112,7 +113,8 @@ struct UpdateBuilder {
     mlir::Value sum = a;
     if (type.getRank() > 0)
       sum = train::ReduceOp::create(
-          builder, loc, train::withShape(type, {}), "sum_square", a,
+          builder, loc, train::withShape(type, {}),
+          train::ReduceKind::SumSquare, a,
           llvm::to_vector(llvm::seq<int64_t>(0, type.getRank())));
     else
       sum = mul(a, a);

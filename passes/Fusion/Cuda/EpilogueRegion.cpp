@@ -73,7 +73,8 @@ Value keepSigns(FusedOp region) {
   Location loc = relu.getLoc();
   // Like the library, compare the ReLU's input, and pass gradients at 0.
   Value before = relu.getDefiningOp<ReluOp>().getInput();
-  Value passes = compare(inner, loc, "ge", before, splat(inner, loc, type, 0));
+  Value passes =
+      compare(inner, loc, Predicate::Ge, before, splat(inner, loc, type, 0));
   Value bits = PackBitsOp::create(inner, loc, packedType(type, 1), passes, 1);
   YieldOp::create(inner, loc, ValueRange{relu, bits});
   region.getResult(0).replaceAllUsesWith(keeping.getResult(0));

@@ -44,7 +44,7 @@ template <typename Op> Op onlyOp(FusedOp region) {
 
 std::optional<ColumnSums> findSums(FusedOp region) {
   auto op = onlyOp<ReduceOp>(region);
-  if (!op || op.getKind() != "sum")
+  if (!op || op.getKind() != ReduceKind::Sum)
     return std::nullopt;
   ArrayRef<int64_t> shape = shapeOf(op.getInput());
   int64_t last = shape.size() - 1;
@@ -110,8 +110,8 @@ private:
     cloneBody(product, block, mapping);
     OpBuilder inner = OpBuilder::atBlockEnd(&block);
     Value added = ReduceOp::create(
-        inner, sums.region.getLoc(), sums.region.getResult(0).getType(), "sum",
-        mapping.lookup(summed), ArrayRef<int64_t>{dim});
+        inner, sums.region.getLoc(), sums.region.getResult(0).getType(),
+        ReduceKind::Sum, mapping.lookup(summed), ArrayRef<int64_t>{dim});
     if (sums.rounding) {
       Operation &round = sums.rounding.getBody().front().front();
       IRMapping rounded;

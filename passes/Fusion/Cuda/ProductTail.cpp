@@ -133,8 +133,9 @@ private:
   bool takeReluGradient(SelectOp select) {
     auto compare = select.getCondition().getDefiningOp<CompareOp>();
     if (!kinds.reluBits || !compare || !tail.ops.empty() ||
-        select.getOnTrue() != tail.last || compare.getPredicate() != "gt" ||
-        !isZero(compare.getRhs()) || !isZero(select.getOnFalse()))
+        select.getOnTrue() != tail.last ||
+        compare.getPredicate() != Predicate::Gt || !isZero(compare.getRhs()) ||
+        !isZero(select.getOnFalse()))
       return false;
     auto relu = dyn_cast<BlockArgument>(compare.getLhs());
     if (!relu || relu.getType() != tail.product.getType() ||

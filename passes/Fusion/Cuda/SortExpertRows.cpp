@@ -54,7 +54,7 @@ private:
     SmallVector<int64_t> shape{experts, rows};
     Value each = sorted ? narrow(groups)
                         : broadcast(builder, loc, narrow(groups), shape, {1});
-    Value isOf = compare(builder, loc, "eq", each,
+    Value isOf = compare(builder, loc, Predicate::Eq, each,
                          broadcast(builder, loc, narrow(ids), shape, {0}));
     return reduceSum(builder, loc, narrow(isOf), {1});
   }
@@ -66,9 +66,9 @@ private:
         builder, loc, RankedTensorType::get({experts}, builder.getI64Type()),
         1);
     number = narrow(number);
-    Value isAfter =
-        compare(builder, loc, "le", broadcast(builder, loc, number, shape, {1}),
-                broadcast(builder, loc, number, shape, {0}));
+    Value isAfter = compare(builder, loc, Predicate::Le,
+                            broadcast(builder, loc, number, shape, {1}),
+                            broadcast(builder, loc, number, shape, {0}));
     Value each = SelectOp::create(builder, loc, numbers(shape), isAfter,
                                   broadcast(builder, loc, counts, shape, {1}),
                                   splat(builder, loc, numbers(shape), 0));

@@ -25,7 +25,8 @@ ReduceOp findSum(FusedOp region, int64_t minElements) {
   Operation *end = region.getBody().front().getTerminator();
   auto op = end->getOperand(0).getDefiningOp<ReduceOp>();
   if (!op || !op.getResult().hasOneUse() ||
-      (op.getKind() != "sum" && op.getKind() != "sum_square"))
+      (op.getKind() != ReduceKind::Sum &&
+       op.getKind() != ReduceKind::SumSquare))
     return {};
   auto type = cast<RankedTensorType>(op.getInput().getType());
   int64_t summed = op.getDims().size();
@@ -60,9 +61,9 @@ FusedOp buildSum(OpBuilder &builder, FusedOp region, Value parts) {
   sum.getBody().push_back(block);
   block->addArgument(parts.getType(), region.getLoc());
   OpBuilder inner = OpBuilder::atBlockEnd(block);
-  Value added =
-      ReduceOp::create(inner, region.getLoc(), region.getResult(0).getType(),
-                       "sum", block->getArgument(0), ArrayRef<int64_t>{0});
+  Value added = ReduceOp::create(inner, region.getLoc(),
+                                 region.getResult(0).getType(), ReduceKind::Sum,
+                                 block->getArgument(0), ArrayRef<int64_t>{0});
   YieldOp::create(inner, region.getLoc(), added);
   sum.takeFactsOf(region);
   return sum;

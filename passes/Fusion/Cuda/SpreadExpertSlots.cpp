@@ -100,7 +100,7 @@ private:
   /// [groups, rows, experts]: 1 at a row's own.
   Value isOfExpert(Value chosen) {
     SmallVector<int64_t> shape{groups, rows, experts};
-    Value isOf = compare(builder, loc, "eq",
+    Value isOf = compare(builder, loc, Predicate::Eq,
                          broadcast(builder, loc, chosen, shape, {0, 1}),
                          broadcast(builder, loc, count(experts), shape, {2}));
     return convert(builder, loc, isOf, builder.getI32Type());
@@ -124,8 +124,10 @@ private:
         MulOp::create(builder, loc, chosen, number(chosen, double(capacity)));
     Value slot = AddOp::create(builder, loc, begin, place);
     Value isNone = OrOp::create(
-        builder, loc, compare(builder, loc, "lt", place, number(place, 0)),
-        compare(builder, loc, "ge", place, number(place, double(capacity))));
+        builder, loc,
+        compare(builder, loc, Predicate::Lt, place, number(place, 0)),
+        compare(builder, loc, Predicate::Ge, place,
+                number(place, double(capacity))));
     return SelectOp::create(builder, loc, slot.getType(), isNone,
                             number(slot, -1), slot);
   }
@@ -134,16 +136,18 @@ private:
   /// written behind the last, which is left out.
   Value findRows(Value slots) {
     int64_t places = experts * capacity;
-    Value isNone = compare(builder, loc, "lt", slots, number(slots, 0));
+    Value isNone =
+        compare(builder, loc, Predicate::Lt, slots, number(slots, 0));
     Value at = SelectOp::create(builder, loc, slots.getType(), isNone,
                                 number(slots, double(places)), slots);
     Value numbers = inOrder(reshape(builder, loc, count(rows), {1, rows}));
     numbers = broadcast(builder, loc, reshape(builder, loc, numbers, {rows}),
                         {groups, rows}, {1});
     RankedTensorType type = typeOf({groups, places + 1});
-    Value table = ScatterReduceOp::create(
-        builder, loc, type, "last", splat(builder, loc, type, -1), at, numbers,
-        /*dim=*/1, /*batch_dims=*/1);
+    Value table =
+        ScatterReduceOp::create(builder, loc, type, ScatterKind::Last,
+                                splat(builder, loc, type, -1), at, numbers,
+                                /*dim=*/1, /*batch_dims=*/1);
     return slice(table, {groups, places}, {0, 0});
   }
 

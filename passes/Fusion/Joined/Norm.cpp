@@ -104,7 +104,7 @@ struct SlopedGradient {
     auto compare = select && select->hasOneUse()
                        ? select.getCondition().getDefiningOp<CompareOp>()
                        : CompareOp();
-    if (!compare || compare.getPredicate() != "gt" ||
+    if (!compare || compare.getPredicate() != Predicate::Gt ||
         !isZero(compare.getRhs()) || !isZero(select.getOnFalse()))
       return std::nullopt;
     auto relu = compare.getLhs().getDefiningOp<ReluOp>();
@@ -126,7 +126,7 @@ Value buildSlope(ChannelBuilder &b, Block &block) {
   auto at = [&](unsigned i) { return block.getArgument(i); };
   Value scaled = b.mul(b.centred(at(0), at(3)), b.spread(b.mul(at(1), at(4))));
   Value norm = AddOp::create(b.builder, b.loc, scaled, b.spread(at(2)));
-  Value positive = compare(b.builder, b.loc, "gt", norm,
+  Value positive = compare(b.builder, b.loc, Predicate::Gt, norm,
                            splat(b.builder, b.loc, norm.getType(), 0));
   Value grad = at(5);
   return SelectOp::create(b.builder, b.loc, positive, grad,

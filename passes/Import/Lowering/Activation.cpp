@@ -37,30 +37,30 @@ static LogicalResult lowerRelu(NodeContext &context) {
 
 static Value leakyRelu(NodeContext &context, TensorBuilder &build, Value x) {
   Value scaled = build.mul(x, context.getFloat("alpha", 0.01));
-  return build.select(build.compare("gt", x, 0.0), x, scaled);
+  return build.select(build.compare(Predicate::Gt, x, 0.0), x, scaled);
 }
 
 static Value thresholdedRelu(NodeContext &context, TensorBuilder &build,
                              Value x) {
-  Value above = build.compare("gt", x, context.getFloat("alpha", 1.0));
+  Value above = build.compare(Predicate::Gt, x, context.getFloat("alpha", 1.0));
   return build.select(above, x, build.splatLike(x, 0));
 }
 
 static Value shrink(NodeContext &context, TensorBuilder &build, Value x) {
   double lambda = context.getFloat("lambd", 0.5);
   double bias = context.getFloat("bias", 0.0);
-  Value inner = build.select(build.compare("gt", x, lambda),
+  Value inner = build.select(build.compare(Predicate::Gt, x, lambda),
                              build.add(x, -bias), build.splatLike(x, 0));
-  return build.select(build.compare("lt", x, -lambda), build.add(x, bias),
-                      inner);
+  return build.select(build.compare(Predicate::Lt, x, -lambda),
+                      build.add(x, bias), inner);
 }
 
 // The bounds pass the gradient, as in torch.clamp; NaN stays NaN.
 static Value clamp(TensorBuilder &build, Value x, Value low, Value high) {
   if (low)
-    x = build.select(build.compare("lt", x, low), low, x);
+    x = build.select(build.compare(Predicate::Lt, x, low), low, x);
   if (high)
-    x = build.select(build.compare("gt", x, high), high, x);
+    x = build.select(build.compare(Predicate::Gt, x, high), high, x);
   return x;
 }
 
@@ -78,12 +78,12 @@ static Value hardSigmoid(NodeContext &context, TensorBuilder &build, Value x) {
 static Value hardSwish(NodeContext &, TensorBuilder &build, Value x) {
   // (x + 3) / 6 has all digits near -3, x / 6 + 0.5 not. The kinks are x's own:
   // of a number next to 3 the sum may be rounded to 6.
-  Value safe = build.select(build.compare("gt", build.abs(x), 3.0),
+  Value safe = build.select(build.compare(Predicate::Gt, build.abs(x), 3.0),
                             build.splatLike(x, 0), x);
   Value middle = build.div(build.mul(safe, build.line(safe, 1, 3)), 6.0);
-  Value left =
-      build.select(build.compare("lt", x, -3.0), build.splatLike(x, 0), middle);
-  return build.select(build.compare("gt", x, 3.0), x, left);
+  Value left = build.select(build.compare(Predicate::Lt, x, -3.0),
+                            build.splatLike(x, 0), middle);
+  return build.select(build.compare(Predicate::Gt, x, 3.0), x, left);
 }
 
 static LogicalResult lowerClip(NodeContext &context) {
@@ -110,8 +110,8 @@ static LogicalResult lowerPRelu(NodeContext &context) {
   Value x = context.operand(0), slope = context.operand(1);
   if (failed(broadcastTogether(context, x, slope)))
     return failure();
-  return context.set(
-      build.select(build.compare("gt", x, 0.0), x, build.mul(slope, x)));
+  return context.set(build.select(build.compare(Predicate::Gt, x, 0.0), x,
+                                  build.mul(slope, x)));
 }
 
 // --- Exponentials ----------------------------------------------------------
@@ -119,7 +119,7 @@ static LogicalResult lowerPRelu(NodeContext &context) {
 // x where x > 0, else scale (e^(x / width) - 1). The exponential never sees a
 // positive x: it could overflow, and 0 times infinity is a NaN in the gradient.
 static Value elu(TensorBuilder &build, Value x, double scale, double width) {
-  Value positive = build.compare("gt", x, 0.0);
+  Value positive = build.compare(Predicate::Gt, x, 0.0);
   Value safe = build.select(positive, build.splatLike(x, 0), x);
   Value power =
       build.unary<train::Expm1Op>(width == 1 ? safe : build.div(safe, width));
@@ -145,7 +145,7 @@ static Value celu(NodeContext &context, TensorBuilder &build, Value x) {
   if (alpha == 1 || !element.isF32())
     return elu(build, x, alpha, alpha);
   double stored = context.node.getFloat("alpha", 1.0);
-  Value positive = build.compare("gt", x, 0.0);
+  Value positive = build.compare(Predicate::Gt, x, 0.0);
   Value safe = build.select(positive, build.splatLike(x, 0), x);
   auto curveOf = [&](Value at, double width) {
     Value power = build.unary<train::Expm1Op>(build.div(at, width));
@@ -215,15 +215,15 @@ static Value logSoftmax(TensorBuilder &build, Value x, int64_t dim) {
 // 1 at the first largest element.
 static Value hardmax(TensorBuilder &build, Value x, int64_t dim) {
   Type integer = build.builder.getI64Type();
-  Value top =
-      build.broadcast(build.reduce("max", x, dim, true), zc::shapeOf(x));
+  Value top = build.broadcast(build.reduce(ReduceKind::Max, x, dim, true),
+                              zc::shapeOf(x));
   Value position = build.iota(zc::shapeOf(x), dim, integer);
   Value none = build.splatLike(position, zc::shapeOf(x)[dim]);
   Value candidate = build.select(build.isExtreme(x, top), position, none);
-  Value first = build.reduce("min", candidate, dim, true);
-  return build.convert(
-      build.compare("eq", position, build.broadcast(first, zc::shapeOf(x))),
-      elementTypeOf(x));
+  Value first = build.reduce(ReduceKind::Min, candidate, dim, true);
+  return build.convert(build.compare(Predicate::Eq, position,
+                                     build.broadcast(first, zc::shapeOf(x))),
+                       elementTypeOf(x));
 }
 
 using AlongDim = Value (*)(TensorBuilder &, Value, int64_t);

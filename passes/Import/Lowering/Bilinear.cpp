@@ -29,8 +29,8 @@ static SmallVector<Neighbour, 2> findNeighbours(TensorBuilder &build,
     Value inside =
         build.min(build.max(at, build.splatLike(at, 0)),
                   build.splatLike(at, static_cast<double>(size - 1)));
-    Value isInside =
-        build.convert(build.compare("eq", inside, at), elementTypeOf(at));
+    Value isInside = build.convert(build.compare(Predicate::Eq, inside, at),
+                                   elementTypeOf(at));
     neighbours.push_back({inside, build.mul(weight, isInside)});
   }
   return neighbours;

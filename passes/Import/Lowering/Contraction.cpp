@@ -35,7 +35,7 @@ static Value multiplyIntegers(TensorBuilder &build, Value lhs, Value rhs) {
   }
   Value product = build.mul(build.broadcast(lhs, shape, left),
                             build.broadcast(rhs, shape, right));
-  return build.reduce("sum", product, last - 1);
+  return build.reduce(ReduceKind::Sum, product, last - 1);
 }
 
 // Both operands have at least two dims.

@@ -197,11 +197,12 @@ Term Einsum::diagonal(Term term) {
       continue;
     Type integer = build.builder.getI64Type();
     ArrayRef<int64_t> dims = shapeOf(term.value);
-    Value equal = build.compare("eq", build.iota(dims, first, integer),
+    Value equal = build.compare(Predicate::Eq, build.iota(dims, first, integer),
                                 build.iota(dims, second, integer));
     Value kept =
         build.select(equal, term.value, build.splatLike(term.value, 0));
-    term.value = build.reduce("sum", kept, static_cast<int64_t>(second));
+    term.value =
+        build.reduce(ReduceKind::Sum, kept, static_cast<int64_t>(second));
     term.letters.erase(second--, 1);
   }
   return term;
@@ -214,7 +215,7 @@ Term Einsum::sumOver(const Term &term, const Letters &letters) {
   for (char letter : letters)
     dims.push_back(static_cast<int64_t>(term.letters.find(letter)));
   llvm::sort(dims);
-  return {build.reduce("sum", term.value, dims),
+  return {build.reduce(ReduceKind::Sum, term.value, dims),
           filter(term.letters, [&](char l) { return !has(letters, l); })};
 }
 

@@ -46,9 +46,10 @@ template <typename Op> static LogicalResult lowerLogic(NodeContext &context) {
   });
 }
 
-static LoweringFunction comparison(StringRef predicate) {
-  return [predicate](NodeContext &context) {
-    if (Value bits = compareDraw(context, predicate.starts_with("l")))
+static LoweringFunction comparison(Predicate predicate) {
+  const bool isLess = predicate == Predicate::Lt || predicate == Predicate::Le;
+  return [=](NodeContext &context) {
+    if (Value bits = compareDraw(context, isLess))
       return context.set(bits);
     return lowerBinary(context, [&](TensorBuilder &build, Value a, Value b) {
       return build.compare(predicate, a, b);
@@ -66,8 +67,9 @@ static Value exactRemainder(TensorBuilder &build, Value a, Value b) {
     return train::AndOp::create(build.builder, build.loc, left.getType(), left,
                                 right);
   };
-  Value negative = build.compare("lt", a, 0.0);
-  Value turned = build.compare("ne", build.compare("lt", b, 0.0), negative);
+  Value negative = build.compare(Predicate::Lt, a, 0.0);
+  Value turned = build.compare(Predicate::Ne,
+                               build.compare(Predicate::Lt, b, 0.0), negative);
   b = build.select(turned, build.sub(build.splatLike(b, 0), b), b);
   for (int shift = kMost / kBits * kBits; shift >= 0; shift -= kBits) {
     Value scaled = build.mul(b, std::ldexp(1.0, shift));
@@ -77,8 +79,9 @@ static Value exactRemainder(TensorBuilder &build, Value a, Value b) {
     Value rest = build.sub(a, build.mul(whole, scaled));
     // Where the quotient was rounded up to a whole number.
     Value tooMuch =
-        both(build.compare("ne", build.compare("lt", rest, 0.0), negative),
-             build.compare("ne", rest, 0.0));
+        both(build.compare(Predicate::Ne,
+                           build.compare(Predicate::Lt, rest, 0.0), negative),
+             build.compare(Predicate::Ne, rest, 0.0));
     a = build.select(tooMuch, build.add(rest, scaled), rest);
   }
   return a;
@@ -94,16 +97,17 @@ static Value remainder(TensorBuilder &build, Value a, Value b) {
   // Minus itself, a quotient that is infinite or none is NaN. b may be
   // infinite. Those of float32 have fewer bits.
   Value quotient = build.div(wideA, wideB);
-  Value endless = build.compare("eq", build.abs(wideB), infinity);
-  Value fits = build.compare("lt", build.abs(quotient), 0x1p278);
+  Value endless = build.compare(Predicate::Eq, build.abs(wideB), infinity);
+  Value fits = build.compare(Predicate::Lt, build.abs(quotient), 0x1p278);
   Value rest = exactRemainder(
       build, build.select(fits, wideA, build.splatLike(wideA, 0)),
       build.select(
-          train::AndOp::create(build.builder, build.loc, fits.getType(), fits,
-                               build.compare("lt", build.abs(wideB), infinity)),
+          train::AndOp::create(
+              build.builder, build.loc, fits.getType(), fits,
+              build.compare(Predicate::Lt, build.abs(wideB), infinity)),
           wideB, build.splatLike(wideB, 1)));
   rest = build.select(fits, rest, build.sub(quotient, quotient));
-  Value finite = build.compare("lt", build.abs(wideA), infinity);
+  Value finite = build.compare(Predicate::Lt, build.abs(wideA), infinity);
   Value unchanged = train::AndOp::create(build.builder, build.loc,
                                          finite.getType(), finite, endless);
   return build.convert(build.select(unchanged, wideA, rest), element);
@@ -116,11 +120,12 @@ static LogicalResult lowerMod(NodeContext &context) {
     Value rest = remainder(build, a, b);
     if (likeC)
       return rest;
-    Value signsDiffer = build.compare("ne", build.compare("lt", rest, 0.0),
-                                      build.compare("lt", b, 0.0));
-    Value adjust =
-        train::AndOp::create(build.builder, build.loc, signsDiffer.getType(),
-                             signsDiffer, build.compare("ne", rest, 0.0));
+    Value signsDiffer =
+        build.compare(Predicate::Ne, build.compare(Predicate::Lt, rest, 0.0),
+                      build.compare(Predicate::Lt, b, 0.0));
+    Value adjust = train::AndOp::create(
+        build.builder, build.loc, signsDiffer.getType(), signsDiffer,
+        build.compare(Predicate::Ne, rest, 0.0));
     return build.select(adjust, build.add(rest, b), rest);
   });
 }
@@ -252,10 +257,10 @@ static LogicalResult lowerReciprocal(NodeContext &context) {
 static LogicalResult lowerSign(NodeContext &context) {
   TensorBuilder &build = context.build;
   Value x = context.operand(0);
-  auto where = [&](StringRef predicate) {
+  auto where = [&](Predicate predicate) {
     return build.convert(build.compare(predicate, x, 0.0), elementTypeOf(x));
   };
-  return context.set(build.sub(where("gt"), where("lt")));
+  return context.set(build.sub(where(Predicate::Gt), where(Predicate::Lt)));
 }
 
 // --- Predicates and selection ----------------------------------------------
@@ -281,10 +286,11 @@ static LogicalResult lowerIsInf(NodeContext &context) {
   bool positive = context.node.getInt("detect_positive", 1) != 0;
   bool negative = context.node.getInt("detect_negative", 1) != 0;
   if (positive && negative)
-    return context.set(build.compare("eq", build.abs(x), infinity));
+    return context.set(build.compare(Predicate::Eq, build.abs(x), infinity));
   if (!positive && !negative)
     return context.set(build.splat(context.resultType(), 0));
-  return context.set(build.compare("eq", x, positive ? infinity : -infinity));
+  return context.set(
+      build.compare(Predicate::Eq, x, positive ? infinity : -infinity));
 }
 
 static LogicalResult lowerWhere(NodeContext &context) {
@@ -308,12 +314,12 @@ static void registerBinary(LoweringRegistry &registry) {
   registry.add("Pow", 7, 15, lowerPow);
   registry.add("And", 7, 7, lowerLogic<train::AndOp>);
   registry.add("Or", 7, 7, lowerLogic<train::OrOp>);
-  registry.add("Xor", 7, 7, comparison("ne"));
-  registry.add("Equal", 7, 19, comparison("eq"));
-  registry.add("Greater", 7, 13, comparison("gt"));
-  registry.add("GreaterOrEqual", 12, 16, comparison("ge"));
-  registry.add("Less", 7, 13, comparison("lt"));
-  registry.add("LessOrEqual", 12, 16, comparison("le"));
+  registry.add("Xor", 7, 7, comparison(Predicate::Ne));
+  registry.add("Equal", 7, 19, comparison(Predicate::Eq));
+  registry.add("Greater", 7, 13, comparison(Predicate::Gt));
+  registry.add("GreaterOrEqual", 12, 16, comparison(Predicate::Ge));
+  registry.add("Less", 7, 13, comparison(Predicate::Lt));
+  registry.add("LessOrEqual", 12, 16, comparison(Predicate::Le));
   registry.add("Max", 8, 13, lowerVariadic<&TensorBuilder::max>);
   registry.add("Min", 8, 13, lowerVariadic<&TensorBuilder::min>);
   registry.add("Sum", 8, 13, lowerVariadic<&TensorBuilder::add>);

@@ -58,8 +58,9 @@ static Value byExponent(TensorBuilder &build, Value size, int least, int most,
                         Function value) {
   Value result = build.splatLike(size, value(least));
   for (int k = least + 1; k <= most; ++k)
-    result = build.select(build.compare("ge", size, std::ldexp(1.0, k)),
-                          build.splatLike(size, value(k)), result);
+    result =
+        build.select(build.compare(Predicate::Ge, size, std::ldexp(1.0, k)),
+                     build.splatLike(size, value(k)), result);
   return result;
 }
 
@@ -71,19 +72,20 @@ Value Float8::round(TensorBuilder &build, Value x, bool saturating) const {
                           [&](int k) { return std::ldexp(1.0, k - digits()); });
   Value nearest =
       build.mul(build.unary<train::RoundOp>(build.div(size, step)), step);
-  Value beyond = build.compare("gt", nearest, largest());
+  Value beyond = build.compare(Predicate::Gt, nearest, largest());
   const bool hasInfinity = APFloat::semanticsHasInf(*semantics);
   double other = saturating ? largest() : hasInfinity ? INFINITY : NAN;
   nearest = build.select(beyond, build.splatLike(x, other), nearest);
-  return build.select(build.compare("lt", x, 0.0), build.neg(nearest), nearest);
+  return build.select(build.compare(Predicate::Lt, x, 0.0), build.neg(nearest),
+                      nearest);
 }
 
 // Zeros too: the reciprocal of one is infinite.
 static Value isNegative(TensorBuilder &build, Value x) {
   Value reciprocal = build.div(build.splatLike(x, 1), x);
-  return build.select(build.compare("eq", x, 0.0),
-                      build.compare("lt", reciprocal, 0.0),
-                      build.compare("lt", x, 0.0));
+  return build.select(build.compare(Predicate::Eq, x, 0.0),
+                      build.compare(Predicate::Lt, reciprocal, 0.0),
+                      build.compare(Predicate::Lt, x, 0.0));
 }
 
 Value Float8::encode(TensorBuilder &build, Value rounded, Value signs) const {
@@ -98,13 +100,14 @@ Value Float8::encode(TensorBuilder &build, Value rounded, Value signs) const {
     bits = build.select(where, build.splatLike(bits, code), bits);
   };
   if (APFloat::semanticsHasInf(*semantics))
-    special(build.compare("gt", size, largest()), APFloat::getInf(*semantics));
+    special(build.compare(Predicate::Gt, size, largest()),
+            APFloat::getInf(*semantics));
   // A zero has a sign where the type has two of them, and so has NaN.
   const bool hasNegativeZero =
       APFloat::getZero(*semantics, true).bitcastToAPInt() !=
       APFloat::getZero(*semantics, false).bitcastToAPInt();
   auto setNan = [&] {
-    Value isNan = build.compare("ne", rounded, rounded);
+    Value isNan = build.compare(Predicate::Ne, rounded, rounded);
     if (APFloat::semanticsHasNaN(*semantics))
       special(isNan, APFloat::getNaN(*semantics));
     else // ONNX gives minus zero
@@ -113,7 +116,7 @@ Value Float8::encode(TensorBuilder &build, Value rounded, Value signs) const {
   if (hasNegativeZero)
     setNan();
   Value negative = hasNegativeZero ? isNegative(build, signs)
-                                   : build.compare("lt", rounded, 0.0);
+                                   : build.compare(Predicate::Lt, rounded, 0.0);
   bits = build.select(negative, build.add(bits, std::ldexp(1.0, width() - 1)),
                       bits);
   if (!hasNegativeZero)

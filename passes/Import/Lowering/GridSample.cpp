@@ -62,7 +62,7 @@ Value Sampler::reflect(Value place, double low, double high) {
   Value flips = floor(build.div(from, span));
   Value rest = build.sub(from, build.mul(flips, span));
   Value half = build.mul(flips, 0.5);
-  Value isEven = build.compare("eq", floor(half), half);
+  Value isEven = build.compare(Predicate::Eq, floor(half), half);
   Value back = build.add(build.neg(rest), span);
   return build.add(build.select(isEven, rest, back), low);
 }
@@ -153,7 +153,7 @@ Value Sampler::sample(Value rows, ArrayRef<Tap> taps) {
     Value inside = clamp(tap.pixel, 0, size - 1);
     if (tap.weight)
       weigh(tap.weight);
-    weigh(build.convert(build.compare("eq", inside, tap.pixel),
+    weigh(build.convert(build.compare(Predicate::Eq, inside, tap.pixel),
                         elementTypeOf(tap.pixel)));
     at = build.add(build.mul(at, build.splatLike(at, size)),
                    build.convert(inside, integer));

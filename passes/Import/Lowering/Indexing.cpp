@@ -16,7 +16,7 @@ LogicalResult zc::requireIndices(NodeContext &context, unsigned index) {
 
 // Negative indices count from the end.
 static Value wrapIndices(TensorBuilder &build, Value indices, int64_t size) {
-  return build.select(build.compare("lt", indices, 0.0),
+  return build.select(build.compare(Predicate::Lt, indices, 0.0),
                       build.add(indices, size), indices);
 }
 
@@ -197,7 +197,7 @@ static LogicalResult lowerReverseSequence(NodeContext &context) {
       build.broadcast(build.convert(lengths, integer), places, batch);
   Value at = build.iota(places, time, integer);
   Value backwards = build.add(build.sub(length, at), -1.0);
-  at = build.select(build.compare("lt", at, length), backwards, at);
+  at = build.select(build.compare(Predicate::Lt, at, length), backwards, at);
   if (batch == 0)
     return context.set(build.gather(x, at, 1, /*batchDims=*/1));
   SmallVector<int64_t> strides = rowMajorStrides(places);
@@ -228,7 +228,7 @@ static LogicalResult lowerOneHot(NodeContext &context) {
     if (dim != *axis)
       dims.push_back(dim);
   Value hot = wrapIndices(build, build.convert(indices, integer), shape[*axis]);
-  Value isHot = build.compare("eq", build.broadcast(hot, shape, dims),
+  Value isHot = build.compare(Predicate::Eq, build.broadcast(hot, shape, dims),
                               build.iota(shape, *axis, integer));
   auto value = [&](int64_t at) {
     return build.broadcast(build.slice(values, 0, at, 1), shape);
@@ -253,8 +253,8 @@ static LogicalResult lowerTrilu(NodeContext &context) {
   Value row = build.iota(shape, rankOf(x) - 2, integer);
   Value column = build.iota(shape, rankOf(x) - 1, integer);
   bool upper = context.node.getInt("upper", 1) != 0;
-  Value kept =
-      build.compare(upper ? "ge" : "le", column, build.add(row, offset));
+  Value kept = build.compare(upper ? Predicate::Ge : Predicate::Le, column,
+                             build.add(row, offset));
   return context.set(build.select(kept, x, build.splatLike(x, 0)));
 }
 

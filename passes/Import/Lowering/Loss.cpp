@@ -50,7 +50,7 @@ static Value ignoredMask(NodeContext &context) {
   Value splat =
       train::ConstantOp::create(context.build.builder, context.build.loc,
                                 DenseElementsAttr::get(type, scalar));
-  return context.build.compare("eq", labels, splat);
+  return context.build.compare(Predicate::Eq, labels, splat);
 }
 
 // The weight of each sample: that of its class, 0 for an ignored one.
@@ -76,14 +76,15 @@ static LogicalResult reduceLoss(NodeContext &context, Value loss) {
   if (reduction == "none")
     return context.set(loss);
   auto dims = llvm::to_vector(llvm::seq<int64_t>(0, rankOf(loss)));
-  Value sum = build.reduce("sum", loss, dims);
+  Value sum = build.reduce(ReduceKind::Sum, loss, dims);
   if (reduction == "sum")
     return context.set(sum);
   if (reduction != "mean")
     return context.emitError() << "expected reduction to be 'none', 'sum' or "
                                   "'mean', found '"
                                << reduction << "'";
-  return context.set(build.div(sum, build.reduce("sum", weights, dims)));
+  return context.set(
+      build.div(sum, build.reduce(ReduceKind::Sum, weights, dims)));
 }
 
 // PyTorch's label_smoothing: a share of each sample's loss is the mean over all
@@ -135,10 +136,11 @@ static LogicalResult lowerNegativeLogLikelihood(NodeContext &context) {
   for (int64_t dim = 2; dim < rankOf(input); ++dim)
     sampleDims.push_back(dim);
   Value isLabel =
-      build.compare("eq", build.broadcast(labels, shape, sampleDims),
+      build.compare(Predicate::Eq, build.broadcast(labels, shape, sampleDims),
                     build.iota(shape, 1, elementTypeOf(labels)));
-  Value picked = build.reduce(
-      "sum", build.select(isLabel, input, build.splatLike(input, 0)), 1);
+  Value picked =
+      build.reduce(ReduceKind::Sum,
+                   build.select(isLabel, input, build.splatLike(input, 0)), 1);
   Value loss = build.neg(picked);
   if (Value mask = ignoredMask(context))
     loss = build.select(mask, build.splatLike(loss, 0), loss);

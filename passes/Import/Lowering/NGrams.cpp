@@ -72,13 +72,14 @@ Value GramCounter::matches(const Gram &gram, int64_t step) {
   Value all;
   for (auto [index, word] : llvm::enumerate(gram.words)) {
     Value at = build.slice(rows, 1, static_cast<int64_t>(index) * step, starts);
-    Value equal = build.compare("eq", at, static_cast<double>(word));
+    Value equal = build.compare(Predicate::Eq, at, static_cast<double>(word));
     all = all ? train::AndOp::create(build.builder, build.loc, all.getType(),
                                      all, equal)
               : equal;
   }
-  return build.reduce(
-      "sum", build.convert(all, context.resultType().getElementType()), 1);
+  return build.reduce(ReduceKind::Sum,
+                      build.convert(all, context.resultType().getElementType()),
+                      1);
 }
 
 Value GramCounter::count(const Gram &gram) {
@@ -92,7 +93,8 @@ Value GramCounter::count(const Gram &gram) {
   if (!sum || mode == "TF")
     return sum;
   if (mode == "IDF")
-    sum = build.convert(build.compare("gt", sum, 0.0), elementTypeOf(sum));
+    sum = build.convert(build.compare(Predicate::Gt, sum, 0.0),
+                        elementTypeOf(sum));
   return build.mul(sum, gram.weight);
 }
 

@@ -280,11 +280,12 @@ static LogicalResult lowerLpNorm(NodeContext &context) {
   int64_t power = context.node.getInt("p", 2);
   if (power != 1 && power != 2)
     return context.emitError() << "expected p to be 1 or 2, found " << power;
-  Value norm = power == 1 ? build.reduce("sum", build.abs(x), *dim, true)
-                          : build.unary<train::SqrtOp>(build.reduce(
-                                "sum", build.mul(x, x), *dim, true));
+  Value norm = power == 1
+                   ? build.reduce(ReduceKind::Sum, build.abs(x), *dim, true)
+                   : build.unary<train::SqrtOp>(build.reduce(
+                         ReduceKind::Sum, build.mul(x, x), *dim, true));
   // A vector of zeros stays one.
-  Value isZero = build.compare("eq", norm, 0.0);
+  Value isZero = build.compare(Predicate::Eq, norm, 0.0);
   Value safe = build.select(isZero, build.splatLike(norm, 1), norm);
   return context.set(build.div(x, build.broadcast(safe, shapeOf(x))));
 }

@@ -93,10 +93,10 @@ Value PlaceFinder::visit(int64_t element, Value places) {
     if (llvm::is_contained(isInside, 0)) // no padding wins
       insides.push_back(build.broadcast(build.integers(isInside), shape, dim));
   }
-  Value wins = build.compare("eq", candidates, largest);
+  Value wins = build.compare(Predicate::Eq, candidates, largest);
   for (Value inside : insides)
     wins = train::AndOp::create(build.builder, build.loc, wins.getType(), wins,
-                                build.compare("gt", inside, 0.0));
+                                build.compare(Predicate::Gt, inside, 0.0));
   return build.select(wins, at, places);
 }
 } // namespace
@@ -148,7 +148,7 @@ static Value sumTiles(TensorBuilder &build, Value x, int64_t dim,
   SmallVector<int64_t> shape(shapeOf(x));
   shape[dim] /= size;
   shape.insert(shape.begin() + dim + 1, size);
-  return build.reduce("sum", build.reshape(x, shape), dim + 1);
+  return build.reduce(ReduceKind::Sum, build.reshape(x, shape), dim + 1);
 }
 
 // Otherwise the sum of a window's first elements, second elements, ...: slices.
@@ -364,7 +364,7 @@ static LogicalResult lowerGlobalMax(NodeContext &context) {
   if (failed(dims))
     return failure();
   return context.set(
-      context.build.reduce("max", context.operand(0), *dims, true));
+      context.build.reduce(ReduceKind::Max, context.operand(0), *dims, true));
 }
 
 static LogicalResult lowerGlobalLp(NodeContext &context) {
@@ -376,7 +376,7 @@ static LogicalResult lowerGlobalLp(NodeContext &context) {
   double p = *order;
   Value powers = power(build, build.abs(context.operand(0)), p);
   return context.set(
-      power(build, build.reduce("sum", powers, *dims, true), 1 / p));
+      power(build, build.reduce(ReduceKind::Sum, powers, *dims, true), 1 / p));
 }
 
 void zc::registerPooling(LoweringRegistry &registry) {

@@ -129,8 +129,8 @@ static Value roundStraight(TensorBuilder &build, Value x) {
 }
 
 static Value clampTo(TensorBuilder &build, Value x, Bounds range) {
-  Value below = build.compare("lt", x, range.low);
-  Value above = build.compare("gt", x, range.high);
+  Value below = build.compare(Predicate::Lt, x, range.low);
+  Value above = build.compare(Predicate::Gt, x, range.high);
   return build.select(below, build.splatLike(x, range.low),
                       build.select(above, build.splatLike(x, range.high), x));
 }
@@ -150,7 +150,7 @@ static LogicalResult setFloat8(NodeContext &context, Value x, Float8 type) {
   rounded.setRounded(true);
   // A zero point is added, and with it the sign of a zero is lost.
   Value zero = build.splatLike(x, 0);
-  Value signs = build.select(build.compare("eq", x, 0.0), zero, x);
+  Value signs = build.select(build.compare(Predicate::Eq, x, 0.0), zero, x);
   return context.set(type.encode(build, rounded, signs));
 }
 
@@ -185,7 +185,8 @@ static LogicalResult lowerQuantize(NodeContext &context) {
 // The smallest or largest element of all, or 0; without dims.
 static Value extremeOrZero(TensorBuilder &build, Value x, bool smallest) {
   auto dims = llvm::to_vector(llvm::seq<int64_t>(0, rankOf(x)));
-  Value extreme = build.reduce(smallest ? "min" : "max", x, dims);
+  Value extreme =
+      build.reduce(smallest ? ReduceKind::Min : ReduceKind::Max, x, dims);
   Value zero = build.splatLike(extreme, 0);
   return smallest ? build.min(extreme, zero) : build.max(extreme, zero);
 }
@@ -201,7 +202,7 @@ static LogicalResult lowerDynamicQuantize(NodeContext &context) {
   Value low = extremeOrZero(build, x, true);
   Value span = build.sub(extremeOrZero(build, x, false), low);
   Value scale = divideExactly(build, span, build.splatLike(span, 255));
-  scale = build.select(build.compare("eq", scale, 0.0),
+  scale = build.select(build.compare(Predicate::Eq, scale, 0.0),
                        build.splatLike(scale, 1), scale);
   Value zero = clampTo(
       build,
@@ -297,7 +298,7 @@ static Value roundToGrid(TensorBuilder &build, Value x, Value scale, Value zero,
   if (zero)
     whole = build.add(whole, zero);
   Value bounded = clampTo(build, whole, range);
-  Value outside = build.compare("ne", whole, bounded);
+  Value outside = build.compare(Predicate::Ne, whole, bounded);
   if (zero)
     bounded = build.sub(bounded, zero);
   Value result = build.mul(bounded, fixed);

@@ -72,14 +72,14 @@ Value zc::compareDraw(NodeContext &context, bool isLess) {
   double low = draw.getFloat("low", 0), high = draw.getFloat("high", 1);
   double below = std::clamp((*limit - low) / (high - low), 0.0, 1.0);
   Value bits = drawBits(context, isLess == (at == 0) ? below : 1 - below);
-  return context.build.compare("gt", bits, kHalf);
+  return context.build.compare(Predicate::Gt, bits, kHalf);
 }
 
 Value zc::drawnBits(Value condition) {
   auto compare = condition.getDefiningOp<train::CompareOp>();
   auto bits = compare ? compare.getLhs().getDefiningOp<train::DropoutOp>()
                       : train::DropoutOp();
-  if (!bits || compare.getPredicate() != "gt" ||
+  if (!bits || compare.getPredicate() != Predicate::Gt ||
       !splatNumber(bits.getInput()) || splatNumber(compare.getRhs()) != kHalf)
     return {};
   return bits;
@@ -133,8 +133,8 @@ static LogicalResult lowerBernoulli(NodeContext &context) {
       build.convert(context.operand(0), build.builder.getF32Type());
   Value number = drawNumbers<train::RandomUniformOp>(context, 0.5);
   number = build.add(build.convert(number, build.builder.getF32Type()), 0.5);
-  return context.set(
-      build.convert(build.compare("lt", number, probability), element));
+  return context.set(build.convert(
+      build.compare(Predicate::Lt, number, probability), element));
 }
 
 void zc::registerRandom(LoweringRegistry &registry) {

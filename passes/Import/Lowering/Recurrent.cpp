@@ -145,7 +145,7 @@ template <typename Op> static Value applyOp(TensorBuilder &build, Value x) {
 // x where x > bound, else `other`.
 static Value selectAbove(TensorBuilder &build, Value x, double bound,
                          Value other) {
-  return build.select(build.compare("gt", x, bound), x, other);
+  return build.select(build.compare(Predicate::Gt, x, bound), x, other);
 }
 
 // The exponential never sees a positive x: it could overflow.
@@ -397,8 +397,9 @@ Value RecurrentLowering::runsAt(int64_t at) {
   Value lengths = context.operand(kLengths);
   if (!lengths)
     return {};
-  return build.broadcast(build.compare("gt", lengths, static_cast<double>(at)),
-                         {batch, hidden}, {0});
+  return build.broadcast(
+      build.compare(Predicate::Gt, lengths, static_cast<double>(at)),
+      {batch, hidden}, {0});
 }
 
 // Values of shape `part` that become one along `dim`.

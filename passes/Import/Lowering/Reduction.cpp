@@ -32,7 +32,7 @@ template <Reduce reduce> static LogicalResult lower(NodeContext &context) {
 }
 
 static Value sum(TensorBuilder &build, Value x, ArrayRef<int64_t> dims) {
-  return build.reduce("sum", x, dims);
+  return build.reduce(ReduceKind::Sum, x, dims);
 }
 
 // Reshaped before it is divided, as a sum and a division of their own are.
@@ -54,7 +54,7 @@ static LogicalResult lowerMean(NodeContext &context) {
 // that of the multiplications, zeros or not.
 static Value multiplyAlong(TensorBuilder &build, Value x, int64_t dim) {
   if (shapeOf(x)[dim] == 0)
-    return build.reduce("prod", x, {dim}, true);
+    return build.reduce(ReduceKind::Prod, x, {dim}, true);
   Value odd;
   while (shapeOf(x)[dim] > 1) {
     int64_t size = shapeOf(x)[dim], half = size / 2;
@@ -77,7 +77,7 @@ static Value prod(TensorBuilder &build, Value x, ArrayRef<int64_t> dims) {
 // The largest, or smallest, element; bools too, where true is the larger.
 template <bool largest>
 static Value extreme(TensorBuilder &build, Value x, ArrayRef<int64_t> dims) {
-  StringRef kind = largest ? "max" : "min";
+  const ReduceKind kind = largest ? ReduceKind::Max : ReduceKind::Min;
   Type element = elementTypeOf(x);
   if (!element.isInteger(1))
     return build.reduce(kind, x, dims);
@@ -86,11 +86,11 @@ static Value extreme(TensorBuilder &build, Value x, ArrayRef<int64_t> dims) {
 }
 
 static Value norm1(TensorBuilder &build, Value x, ArrayRef<int64_t> dims) {
-  return build.reduce("sum", build.abs(x), dims);
+  return build.reduce(ReduceKind::Sum, build.abs(x), dims);
 }
 
 static Value sumSquare(TensorBuilder &build, Value x, ArrayRef<int64_t> dims) {
-  return build.reduce("sum", build.mul(x, x), dims);
+  return build.reduce(ReduceKind::Sum, build.mul(x, x), dims);
 }
 
 static Value norm2(TensorBuilder &build, Value x, ArrayRef<int64_t> dims) {
@@ -98,7 +98,7 @@ static Value norm2(TensorBuilder &build, Value x, ArrayRef<int64_t> dims) {
   if (isFloat(x)) {
     // The norm of zeros has the gradient 0, as in PyTorch, not infinity times
     // 0.
-    Value none = build.compare("eq", squares, 0.0);
+    Value none = build.compare(Predicate::Eq, squares, 0.0);
     Value safe = build.select(none, build.splatLike(squares, 1), squares);
     return build.select(none, build.splatLike(squares, 0),
                         build.unary<train::SqrtOp>(safe));
@@ -108,7 +108,7 @@ static Value norm2(TensorBuilder &build, Value x, ArrayRef<int64_t> dims) {
 }
 
 static Value logSum(TensorBuilder &build, Value x, ArrayRef<int64_t> dims) {
-  Value total = build.reduce("sum", x, dims);
+  Value total = build.reduce(ReduceKind::Sum, x, dims);
   if (isFloat(x))
     return build.unary<train::LogOp>(total);
   Value wide = build.convert(total, build.builder.getF64Type());
@@ -121,20 +121,20 @@ static Value logSumExp(TensorBuilder &build, Value x, ArrayRef<int64_t> dims) {
   Type element = elementTypeOf(x);
   if (!isFloat(x))
     x = build.convert(x, build.builder.getF64Type());
-  Value top = build.reduce("max", x, dims, true);
-  Value infinite = build.compare("eq", build.abs(top),
+  Value top = build.reduce(ReduceKind::Max, x, dims, true);
+  Value infinite = build.compare(Predicate::Eq, build.abs(top),
                                  std::numeric_limits<double>::infinity());
   Value shift = build.select(infinite, build.splatLike(top, 0), top);
   Value powers = build.unary<train::ExpOp>(
       build.sub(x, build.broadcast(shift, shapeOf(x))));
-  Value logs =
-      build.unary<train::LogOp>(build.reduce("sum", powers, dims, true));
+  Value logs = build.unary<train::LogOp>(
+      build.reduce(ReduceKind::Sum, powers, dims, true));
   return build.convert(build.add(logs, shift), element);
 }
 
 // --- ArgMax, ArgMin --------------------------------------------------------
 
-static LoweringFunction argument(StringRef kind) {
+static LoweringFunction argument(ReduceKind kind) {
   return [kind](NodeContext &context) -> LogicalResult {
     TensorBuilder &build = context.build;
     Value x = context.operand(0);
@@ -148,7 +148,8 @@ static LoweringFunction argument(StringRef kind) {
     // No position is before -1 or behind the size.
     Value none = build.splatLike(position, last ? -1 : shapeOf(x)[*dim]);
     Value candidate = build.select(build.isExtreme(x, best), position, none);
-    Value result = build.reduce(last ? "max" : "min", candidate, *dim);
+    Value result =
+        build.reduce(last ? ReduceKind::Max : ReduceKind::Min, candidate, *dim);
     return context.set(build.reshape(result, context.resultShape()));
   };
 }
@@ -229,8 +230,8 @@ void zc::registerReduction(LoweringRegistry &registry) {
   registry.add("ReduceSumSquare", 1, 18, lower<sumSquare>);
   registry.add("ReduceLogSum", 1, 28, lower<logSum>);
   registry.add("ReduceLogSumExp", 1, 28, lower<logSumExp>);
-  registry.add("ArgMax", 1, 13, argument("max"));
-  registry.add("ArgMin", 1, 13, argument("min"));
+  registry.add("ArgMax", 1, 13, argument(ReduceKind::Max));
+  registry.add("ArgMin", 1, 13, argument(ReduceKind::Min));
   registry.add("CumProd", 26, 26, lowerCumProd);
   registry.add("CumSum", 11, 14, lowerCumSum);
 }

@@ -69,8 +69,8 @@ Value BoxSampler::readPlace(int64_t dim) {
 
 /// Samples more than a pixel away from the image count nothing.
 Value BoxSampler::isNear(Value place, int64_t size) {
-  Value low = build.compare("ge", place, -1.0);
-  Value high = build.compare("le", place, static_cast<double>(size));
+  Value low = build.compare(Predicate::Ge, place, -1.0);
+  Value high = build.compare(Predicate::Le, place, static_cast<double>(size));
   return build.convert(
       train::AndOp::create(build.builder, build.loc, low.getType(), low, high),
       elementTypeOf(place));
@@ -91,7 +91,7 @@ Value BoxSampler::sample(ArrayRef<WeighedPixels> corners, bool takesLargest) {
     else
       result = takesLargest ? build.max(result, term) : build.add(result, term);
   }
-  return takesLargest ? build.reduce("max", result, {3, 4})
+  return takesLargest ? build.reduce(ReduceKind::Max, result, {3, 4})
                       : build.mean(result, {3, 4});
 }
 

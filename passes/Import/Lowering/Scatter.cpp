@@ -6,13 +6,13 @@
 using namespace mlir;
 using namespace zc;
 
-static Value scatterReduce(TensorBuilder &build, StringRef kind, Value table,
+using train::ScatterKind;
+
+static Value scatterReduce(TensorBuilder &build, ScatterKind kind, Value table,
                            Value at, Value updates, int64_t rowDims) {
-  return train::ScatterReduceOp::create(
-      build.builder, build.loc, table.getType(),
-      build.builder.getStringAttr(kind), table, at, updates,
-      build.builder.getI64IntegerAttr(rowDims),
-      build.builder.getI64IntegerAttr(rowDims));
+  return train::ScatterReduceOp::create(build.builder, build.loc,
+                                        table.getType(), kind, table, at,
+                                        updates, rowDims, rowDims);
 }
 
 static Value scatterAdd(TensorBuilder &build, Value table, Value at,
@@ -22,17 +22,18 @@ static Value scatterAdd(TensorBuilder &build, Value table, Value at,
 }
 
 Value zc::putRows(TensorBuilder &build, Value table, Value at, Value updates) {
-  return scatterReduce(build, "alike", table, at, updates, 0);
+  return scatterReduce(build, ScatterKind::Alike, table, at, updates, 0);
 }
 
-/// The kind of train.scatter_reduce; empty if `reduction` is none of ONNX's.
-static StringRef kindOf(StringRef reduction) {
-  return llvm::StringSwitch<StringRef>(reduction)
-      .Case("add", "sum")
-      .Case("mul", "prod")
-      .Case("none", "last")
-      .Cases({"max", "min"}, reduction)
-      .Default("");
+/// The kind of train.scatter_reduce; nothing if `reduction` is none of ONNX's.
+static std::optional<ScatterKind> kindOf(StringRef reduction) {
+  return llvm::StringSwitch<std::optional<ScatterKind>>(reduction)
+      .Case("add", ScatterKind::Sum)
+      .Case("mul", ScatterKind::Prod)
+      .Case("none", ScatterKind::Last)
+      .Case("max", ScatterKind::Max)
+      .Case("min", ScatterKind::Min)
+      .Default(std::nullopt);
 }
 
 /// Whether integers are made of the places of a max pool's maxima. Windows that
@@ -63,12 +64,13 @@ static LogicalResult scatter(NodeContext &context, Value table, Value at,
   Value result;
   if (reduction == "add" && isFloat(table))
     result = scatterAdd(build, table, at, updates, rowDims);
-  else if (StringRef kind = kindOf(reduction); !kind.empty())
-    result = scatterReduce(
-        build,
-        kind == "last" && followsMaxPool(context.node.getInputs()[1]) ? "alike"
-                                                                      : kind,
-        table, at, updates, rowDims);
+  else if (std::optional<ScatterKind> kind = kindOf(reduction))
+    result = scatterReduce(build,
+                           kind == ScatterKind::Last &&
+                                   followsMaxPool(context.node.getInputs()[1])
+                               ? ScatterKind::Alike
+                               : *kind,
+                           table, at, updates, rowDims);
   else
     return context.emitError()
            << "expected a reduction of none, add, mul, max or min, found '"

@@ -45,11 +45,11 @@ static Value keepBits(TensorBuilder &build, Value value, int64_t bits,
   double size = static_cast<double>(1 << bits);
   Value base = build.splatLike(value, size), zero = build.splatLike(value, 0);
   Value rest = build.sub(value, build.mul(build.div(value, base), base));
-  rest = build.select(build.compare("lt", rest, zero), build.add(rest, base),
-                      rest);
+  rest = build.select(build.compare(Predicate::Lt, rest, zero),
+                      build.add(rest, base), rest);
   if (!isSigned)
     return rest;
-  return build.select(build.compare("ge", rest, size / 2),
+  return build.select(build.compare(Predicate::Ge, rest, size / 2),
                       build.sub(rest, base), rest);
 }
 
@@ -110,8 +110,9 @@ static LogicalResult lowerDropout(NodeContext &context) {
   // Both results are of one draw: what became of ones.
   Value drawn = train::DropoutOp::create(
       build.builder, build.loc, build.splatLike(x, 1), APFloat(*ratio));
-  return failure(failed(context.set(build.mul(x, drawn))) ||
-                 failed(context.set(1, build.compare("ne", drawn, 0))));
+  return failure(
+      failed(context.set(build.mul(x, drawn))) ||
+      failed(context.set(1, build.compare(Predicate::Ne, drawn, 0))));
 }
 
 // --- The same elements in another order ------------------------------------

@@ -92,7 +92,7 @@ Value TensorBuilder::min(Value a, Value b) {
   return train::MinOp::create(builder, loc, a.getType(), a, b);
 }
 
-Value TensorBuilder::compare(StringRef predicate, Value a, Value b) {
+Value TensorBuilder::compare(Predicate predicate, Value a, Value b) {
   return train::compare(builder, loc, predicate, a, b);
 }
 
@@ -235,8 +235,8 @@ Value TensorBuilder::take(Value table, ArrayRef<int64_t> indices, int64_t dim) {
 
 // --- Reductions and contractions -------------------------------------------
 
-Value TensorBuilder::reduce(StringRef kind, Value value, ArrayRef<int64_t> dims,
-                            bool keepDims) {
+Value TensorBuilder::reduce(ReduceKind kind, Value value,
+                            ArrayRef<int64_t> dims, bool keepDims) {
   SmallVector<int64_t> sorted(dims);
   llvm::sort(sorted);
   SmallVector<int64_t> shape, kept(shapeOf(value));
@@ -255,11 +255,11 @@ Value TensorBuilder::mean(Value value, ArrayRef<int64_t> dims, bool keepDims) {
   int64_t count = 1;
   for (int64_t dim : dims)
     count *= shapeOf(value)[dim];
-  return div(reduce("sum", value, dims, keepDims), count);
+  return div(reduce(ReduceKind::Sum, value, dims, keepDims), count);
 }
 
 Value TensorBuilder::isExtreme(Value value, Value best) {
-  Value equal = compare("eq", value, best);
+  Value equal = compare(Predicate::Eq, value, best);
   if (!isFloat(value))
     return equal;
   Type bits = equal.getType();
@@ -274,8 +274,9 @@ Value TensorBuilder::softmax(Value value, int64_t dim) {
 // x - max - log sum e^(x - max): no probability is rounded to 0 on the way.
 Value TensorBuilder::logSoftmax(Value value, int64_t dim) {
   ArrayRef<int64_t> shape = shapeOf(value);
-  Value shifted = sub(value, broadcast(reduce("max", value, dim, true), shape));
-  Value sum = reduce("sum", unary<train::ExpOp>(shifted), dim, true);
+  Value shifted =
+      sub(value, broadcast(reduce(ReduceKind::Max, value, dim, true), shape));
+  Value sum = reduce(ReduceKind::Sum, unary<train::ExpOp>(shifted), dim, true);
   return sub(shifted, broadcast(unary<train::LogOp>(sum), shape));
 }
 

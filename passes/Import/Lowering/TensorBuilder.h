@@ -8,6 +8,9 @@
 
 namespace zc {
 
+using train::Predicate;
+using train::ReduceKind;
+
 /// The type of a tensor, which must have a rank.
 inline mlir::RankedTensorType typeOf(mlir::Value value) {
   return mlir::cast<mlir::RankedTensorType>(value.getType());
@@ -48,8 +51,8 @@ public:
   mlir::Value add(mlir::Value a, double b) { return add(a, splatLike(a, b)); }
   mlir::Value mul(mlir::Value a, double b) { return mul(a, splatLike(a, b)); }
   mlir::Value div(mlir::Value a, double b) { return div(a, splatLike(a, b)); }
-  mlir::Value compare(llvm::StringRef predicate, mlir::Value a, mlir::Value b);
-  mlir::Value compare(llvm::StringRef predicate, mlir::Value a, double b) {
+  mlir::Value compare(Predicate predicate, mlir::Value a, mlir::Value b);
+  mlir::Value compare(Predicate predicate, mlir::Value a, double b) {
     return compare(predicate, a, splatLike(a, b));
   }
   mlir::Value select(mlir::Value condition, mlir::Value a, mlir::Value b);
@@ -91,12 +94,12 @@ public:
   mlir::Value take(mlir::Value table, llvm::ArrayRef<int64_t> indices,
                    int64_t dim);
   /// Reduced dims disappear, or stay with size 1.
-  mlir::Value reduce(llvm::StringRef kind, mlir::Value value,
+  mlir::Value reduce(ReduceKind kind, mlir::Value value,
                      llvm::ArrayRef<int64_t> dims, bool keepDims = false);
   mlir::Value mean(mlir::Value value, llvm::ArrayRef<int64_t> dims,
                    bool keepDims = false);
-  /// True for elements of a row that are `best`, its extreme; where that is
-  /// NaN, for its NaNs.
+  /// Says of each element of a row whether it is `best`, the row's extreme;
+  /// where that is NaN, whether it is NaN.
   mlir::Value isExtreme(mlir::Value value, mlir::Value best);
   mlir::Value softmax(mlir::Value value, int64_t dim);
   mlir::Value logSoftmax(mlir::Value value, int64_t dim);

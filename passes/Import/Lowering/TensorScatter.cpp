@@ -30,7 +30,7 @@ static Value findRows(NodeContext &context, int64_t samples, int64_t places) {
   if (context.node.getString("mode", "linear") != "circular")
     return rows;
   Value wrapped = build.add(rows, build.splatLike(rows, double(places)));
-  return build.select(build.compare("lt", rows, 0.0), wrapped, rows);
+  return build.select(build.compare(Predicate::Lt, rows, 0.0), wrapped, rows);
 }
 
 static LogicalResult lowerTensorScatter(NodeContext &context) {
@@ -50,8 +50,8 @@ static LogicalResult lowerTensorScatter(NodeContext &context) {
   Value rows = findRows(context, shapeOf(cache)[0], shapeOf(cache)[1]);
   Value safe = build.min(build.max(rows, build.splatLike(rows, 0)),
                          build.splatLike(rows, count - 1));
-  Value isNew =
-      build.broadcast(build.compare("eq", safe, rows), shapeOf(cache), {0, 1});
+  Value isNew = build.broadcast(build.compare(Predicate::Eq, safe, rows),
+                                shapeOf(cache), {0, 1});
   Value fresh = build.gather(update, safe, 1, /*batchDims=*/1);
   return context.set(
       moveRows(build, build.select(isNew, fresh, cache), *axis, true));

@@ -41,8 +41,8 @@ struct Selection {
 /// A tensor like x whose elements are worse than any of x, or as bad.
 static Value worstLike(TensorBuilder &build, Value x, bool largest) {
   auto type = cast<RankedTensorType>(x.getType());
-  Attribute worst =
-      train::reductionIdentity(largest ? "max" : "min", type.getElementType());
+  Attribute worst = train::reductionIdentity(
+      largest ? ReduceKind::Max : ReduceKind::Min, type.getElementType());
   return train::ConstantOp::create(build.builder, build.loc,
                                    DenseElementsAttr::get(type, worst));
 }
@@ -50,19 +50,20 @@ static Value worstLike(TensorBuilder &build, Value x, bool largest) {
 static void takeNext(TensorBuilder &build, Value x, int64_t dim, bool largest,
                      Selection &selection) {
   ArrayRef<int64_t> shape = shapeOf(x);
-  StringRef kind = largest ? "max" : "min";
+  const ReduceKind kind = largest ? ReduceKind::Max : ReduceKind::Min;
   Value best = build.broadcast(
       build.reduce(kind, selection.left, dim, /*keepDims=*/true), shape);
   Value behind = build.splatLike(selection.remaining, shape[dim]);
   Value candidates = build.select(build.isExtreme(selection.left, best),
                                   selection.remaining, behind);
-  Value place = build.reduce("min", candidates, dim, /*keepDims=*/true);
-  Value taken =
-      build.compare("eq", selection.remaining, build.broadcast(place, shape));
+  Value place =
+      build.reduce(ReduceKind::Min, candidates, dim, /*keepDims=*/true);
+  Value taken = build.compare(Predicate::Eq, selection.remaining,
+                              build.broadcast(place, shape));
   // The sum selects the taken element alone, so that its gradient goes nowhere
   // else.
   Value alone = build.select(taken, x, build.splatLike(x, 0));
-  selection.values.push_back(build.reduce("sum", alone, dim, true));
+  selection.values.push_back(build.reduce(ReduceKind::Sum, alone, dim, true));
   selection.places.push_back(place);
   selection.left =
       build.select(taken, worstLike(build, x, largest), selection.left);
@@ -97,20 +98,21 @@ static Value rankRows(TensorBuilder &build, Value x, int64_t dim,
   };
   Value own = build.broadcast(x, pairs.shape, pairs.ofFirst);
   Value other = build.broadcast(x, pairs.shape, pairs.ofSecond);
-  Value isEarlier = counted(
-      build.compare("lt", build.iota(pairs.shape, pairs.second, integer),
-                    build.iota(pairs.shape, pairs.first, integer)));
+  Value isEarlier = counted(build.compare(
+      Predicate::Lt, build.iota(pairs.shape, pairs.second, integer),
+      build.iota(pairs.shape, pairs.first, integer)));
   Value before =
-      build.select(build.compare("eq", other, own), isEarlier,
-                   counted(build.compare(largest ? "gt" : "lt", other, own)));
+      build.select(build.compare(Predicate::Eq, other, own), isEarlier,
+                   counted(build.compare(
+                       largest ? Predicate::Gt : Predicate::Lt, other, own)));
   if (isFloat(x)) {
     Value none = build.splatLike(before, 0), one = build.splatLike(before, 1);
-    Value isOwn = build.compare("ne", own, own);
-    Value isOther = build.compare("ne", other, other);
+    Value isOwn = build.compare(Predicate::Ne, own, own);
+    Value isOther = build.compare(Predicate::Ne, other, other);
     before = build.select(isOwn, build.select(isOther, isEarlier, none),
                           build.select(isOther, one, before));
   }
-  return build.reduce("sum", before, pairs.second);
+  return build.reduce(ReduceKind::Sum, before, pairs.second);
 }
 
 /// Values and places of the first `k` elements by their ranks.
@@ -120,11 +122,11 @@ static std::pair<Value, Value> takeRanked(TensorBuilder &build, Value x,
   Type integer = build.builder.getI32Type();
   Value ranks = rankRows(build, x, dim, largest);
   const Pairs pairs(shapeOf(x), dim, k);
-  Value isThere =
-      build.compare("eq", build.broadcast(ranks, pairs.shape, pairs.ofSecond),
-                    build.iota(pairs.shape, pairs.first, integer));
+  Value isThere = build.compare(
+      Predicate::Eq, build.broadcast(ranks, pairs.shape, pairs.ofSecond),
+      build.iota(pairs.shape, pairs.first, integer));
   auto take = [&](Value each) {
-    return build.reduce("sum",
+    return build.reduce(ReduceKind::Sum,
                         build.select(isThere, each, build.splatLike(each, 0)),
                         pairs.second);
   };

@@ -418,3 +418,11 @@ module {
     sched.collective "reduce" ["dp"] "gradients" %x to %r {root = 1 : i64} : memref<4xf32> to memref<4xf32>
   }
 }
+
+// -----
+
+sched.program @step {
+  %x = sched.alloc "communication" : memref<4xf32>
+  // expected-error @+1 {{attribute 'kind' failed to satisfy constraint: a kind of collective, which is all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, reduce, gather, scatter, send_receive}}
+  sched.collective "role_sum" ["dp"] "gradients" %x to %x : memref<4xf32> to memref<4xf32>
+}

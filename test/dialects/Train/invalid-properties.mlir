@@ -228,7 +228,7 @@ func.func @step(%x: tensor<6x4xf32>, %w: tensor<3x4x5xf32>, %groups: tensor<6xi6
 // -----
 
 func.func @step(%q: tensor<2x4x1x8xf32>) {
-  // expected-error @below {{has tokens = "spiral"; expected one of ring, ring=zigzag, gather, gather=zigzag, whole}}
+  // expected-error @below {{attribute 'tokens' failed to satisfy constraint: a source of keys, which is ring, ring=zigzag, gather, gather=zigzag, whole}}
   %0:2 = train.attention %q, %q, %q {scale = 1.0 : f64, tokens = "spiral"} : (tensor<2x4x1x8xf32>, tensor<2x4x1x8xf32>, tensor<2x4x1x8xf32>) -> (tensor<2x4x1x8xf32>, tensor<2x1x4xf32>)
   return
 }

@@ -170,7 +170,7 @@ func.func @scatter_add_updates(%t: tensor<4x3xf32>, %i: tensor<2xi64>) {
 // -----
 
 func.func @scatter_reduce_kind(%t: tensor<4x3xf32>, %i: tensor<2xi64>, %u: tensor<2x3xf32>) {
-  // expected-error @below {{'mul' is none of max, min, prod, last, alike, sum}}
+  // expected-error @below {{attribute 'kind' failed to satisfy constraint: a kind of scatter, which is max, min, prod, last, alike, sum}}
   %0 = train.scatter_reduce "mul" %t, %i, %u {dim = 0 : i64} : (tensor<4x3xf32>, tensor<2xi64>, tensor<2x3xf32>) -> tensor<4x3xf32>
   return
 }
@@ -282,7 +282,7 @@ func.func @matmul_result(%a: tensor<2x3xf32>, %b: tensor<3x5xf32>) {
 // -----
 
 func.func @compare_predicate(%x: tensor<2xf32>) {
-  // expected-error @below {{unknown predicate "less"; expected eq, ne, lt, le, gt or ge}}
+  // expected-error @below {{attribute 'predicate' failed to satisfy constraint: a predicate, which is eq, ne, lt, le, gt, ge}}
   %0 = train.compare "less" %x, %x : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
   return
 }
@@ -418,7 +418,7 @@ func.func @attention_grad_sums(%q: tensor<2x3x4x5xf32>, %l: tensor<2x3x4xf32>) {
 // -----
 
 func.func @reduce_kind(%x: tensor<3xf32>) {
-  // expected-error @below {{unknown kind "mean"; expected sum, max, min, prod or sum_square}}
+  // expected-error @below {{attribute 'kind' failed to satisfy constraint: a kind of reduction, which is sum, max, min, prod, sum_square}}
   %0 = train.reduce "mean" %x {dims = array<i64: 0>} : (tensor<3xf32>) -> tensor<f32>
   return
 }

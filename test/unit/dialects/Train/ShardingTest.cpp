@@ -86,11 +86,11 @@ Tensor ShardingTest::combine(const Tensor &a, const Tensor &b, int factor,
   case FactorKind::Sum:
     return add(a, b);
   case FactorKind::OtherReduction: {
-    StringRef kind = cast<train::ReduceOp>(op).getKind();
+    auto kind = cast<train::ReduceOp>(op).getKind();
     return zipWith(a, b, [kind](auto x, auto y) {
-      return kind == "max"   ? std::max(x, y)
-             : kind == "min" ? std::min(x, y)
-                             : x * y;
+      return kind == train::ReduceKind::Max   ? std::max(x, y)
+             : kind == train::ReduceKind::Min ? std::min(x, y)
+                                              : x * y;
     });
   }
   case FactorKind::Parallel:
