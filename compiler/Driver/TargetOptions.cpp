@@ -98,14 +98,27 @@ std::string zc::checkTargetTogether(const CompileOptions &options) {
   return "";
 }
 
-/// Whether a processor has the vectors that oneDNN needs to multiply bfloat16.
-/// For a named processor LLVM lists the features that others do not imply: not
-/// avx512f.
-static bool hasWideVectors(const std::string &name) {
+/// Whether a processor has a feature. For a named processor LLVM lists those
+/// that others do not imply: not avx512f.
+static bool hasFeature(const std::string &name, llvm::StringRef feature) {
   CpuArch arch;
   std::string error; // reported where code is made for it
   return resolveCpuArch(name, arch, error) &&
-         llvm::is_contained(arch.extensions, CpuTarget::kWideVectors.str());
+         llvm::is_contained(arch.extensions, feature.str());
+}
+
+/// The vectors that all processors have and bfloat16 is multiplied with.
+static void setVectors(const CompileOptions &options,
+                       AnnotateTargetPassOptions &target) {
+  auto isWide = [](const std::string &name) {
+    return hasFeature(name, CpuTarget::kWideVectors);
+  };
+  if (llvm::all_of(options.cpuArchs, isWide))
+    target.features.push_back(CpuTarget::kWideVectors.str());
+  else if (llvm::all_of(options.cpuArchs, [&](const std::string &name) {
+             return isWide(name) || hasFeature(name, CpuTarget::kVectors);
+           }))
+    target.features.push_back(CpuTarget::kVectors.str());
 }
 
 /// Asks for the machine whose rates and links decide: the described one, or
@@ -126,8 +139,7 @@ AnnotateTargetPassOptions zc::getTargetOptions(const CompileOptions &options) {
   target.threads = getPlannedThreads(options);
   target.libraries = options.libraries;
   setMachine(options, target);
-  if (getDeviceKind(options.target).isHost &&
-      llvm::all_of(options.cpuArchs, hasWideVectors))
-    target.features.push_back(CpuTarget::kWideVectors.str());
+  if (getDeviceKind(options.target).isHost)
+    setVectors(options, target);
   return target;
 }

@@ -23,7 +23,7 @@ def AnnotateTargetPass : Pass<"zc-annotate-target", "::mlir::ModuleOp"> {
     Option<"threads", "threads", "int64_t", "1",
            "threads of a rank, which workspaces are planned for">,
     ListOption<"features", "features", "std::string",
-               "of all instruction sets that code is made for: avx512bw">,
+               "of all instruction sets that code is made for: avx512bw or avx2">,
     Option<"libraries", "libraries", "std::string", "\"all\"",
            "library calls that may be used, as --libraries has it">,
     Option<"cluster", "cluster", "std::string", "\"\"",

@@ -14,10 +14,13 @@ StringRef CpuTarget::libraryFor(Operation *op) const {
 
 bool CpuTarget::needsFloat32(Operation *op) const {
   ArrayAttr features = description.getFeatures();
-  bool multipliesBFloat16 =
-      features &&
-      llvm::is_contained(features.getAsValueRange<StringAttr>(), kWideVectors);
-  return cpu::needsFloat32(op, multipliesBFloat16);
+  auto has = [&](StringRef feature) {
+    return features &&
+           llvm::is_contained(features.getAsValueRange<StringAttr>(), feature);
+  };
+  return cpu::needsFloat32(op, has(kWideVectors) ? cpu::TakesBFloat16::All
+                               : has(kVectors)   ? cpu::TakesBFloat16::InTiles
+                                                 : cpu::TakesBFloat16::None);
 }
 
 bool CpuTarget::allowsWinograd(Operation *op) const {

@@ -8,8 +8,10 @@ namespace zc {
 
 class CpuTarget : public Target {
 public:
-  /// The feature that oneDNN needs to multiply bfloat16.
-  static constexpr llvm::StringLiteral kWideVectors = "avx512bw";
+  /// The feature that oneDNN needs to multiply bfloat16, and that with which
+  /// our own tiles do, where that one is not.
+  static constexpr llvm::StringLiteral kWideVectors = "avx512bw",
+                                       kVectors = "avx2";
 
   CpuTarget(sched::TargetAttr description, const TargetServices &services)
       : Target(description, services) {}

@@ -100,9 +100,25 @@ bool maySuitWinograd(Operation *op) {
          op->getAttrOfType<IntegerAttr>("groups").getInt() == 1;
 }
 
-bool needsFloat32(Operation *op, bool multipliesBFloat16) {
+/// Whether our own tiles compute the op (canTileMatmul in kernels): sums of
+/// bfloat16 are none that they add to.
+static bool suitsTiles(Operation *op) {
+  if (isa<AttentionOp, AttentionGradOp>(op))
+    return true;
+  if (auto add = dyn_cast<MatmulAddOp>(op))
+    if (!getElementTypeOrSelf(add.getType()).isF32())
+      return false;
+  return isa<MatmulOp, MatmulAddOp>(op) &&
+         llvm::all_of(op->getOperandTypes(), [](Type type) {
+           return cast<ShapedType>(type).getRank() == 2;
+         });
+}
+
+bool needsFloat32(Operation *op, TakesBFloat16 takes) {
   StringRef library = libraryOf(op);
-  if (library.empty() || (!libraryFor(op).empty() && multipliesBFloat16))
+  bool takesThese = takes == TakesBFloat16::All ||
+                    (takes == TakesBFloat16::InTiles && suitsTiles(op));
+  if (library.empty() || (!libraryFor(op).empty() && takesThese))
     return false;
   auto suits = [](Type type) {
     return type.isF32() || type.isF16() || type.isBF16() || type.isIntOrIndex();

@@ -23,9 +23,13 @@ inline constexpr llvm::StringLiteral kWinograd = "zc.winograd";
 /// in steps of one, of float32.
 bool maySuitWinograd(mlir::Operation *op);
 
+/// Which calls take bfloat16: none, those that our own tiles compute (attention
+/// and products of two matrices with float32 or rounded sums), or all of them.
+enum class TakesBFloat16 { None, InTiles, All };
+
 /// Whether a library computes the op in float32 alone, and it has operands of
-/// 16 bits. Without `multipliesBFloat16` no library takes those of bfloat16.
-bool needsFloat32(mlir::Operation *op, bool multipliesBFloat16);
+/// 16 bits.
+bool needsFloat32(mlir::Operation *op, TakesBFloat16 takes);
 
 } // namespace zc::cpu
 

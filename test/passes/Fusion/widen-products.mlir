@@ -1,5 +1,6 @@
 // RUN: zc-opt %s --zc-widen-products | FileCheck %s
 // RUN: zc-opt %s --zc-annotate-target --zc-widen-products | FileCheck %s --check-prefix=WITHOUT
+// RUN: zc-opt %s --zc-annotate-target=features=avx2 --zc-widen-products | FileCheck %s --check-prefix=TILES
 
 // Tests that fp16 is multiplied in float32, between conversions.
 // CHECK-LABEL: func.func @half
@@ -13,15 +14,34 @@ func.func @half(%a: tensor<8x4xf16>, %b: tensor<4x4xf16>) -> tensor<8x4xf16> {
   return %0 : tensor<8x4xf16>
 }
 
-// Tests that bf16 is multiplied as it is, where the library can.
+// Tests that bf16 is multiplied as it is, where the library or tiles can.
 // CHECK-LABEL: func.func @brain
 // CHECK-NEXT: train.matmul {{.*}} -> tensor<8x4xbf16>
 // CHECK-NEXT: return
 // WITHOUT-LABEL: func.func @brain
 // WITHOUT: train.matmul {{.*}} -> tensor<8x4xf32>
+// TILES-LABEL: func.func @brain
+// TILES-NEXT: train.matmul {{.*}} -> tensor<8x4xbf16>
+// TILES-NEXT: return
 func.func @brain(%a: tensor<8x4xbf16>, %b: tensor<4x4xbf16>) -> tensor<8x4xbf16> {
   %0 = train.matmul %a, %b : (tensor<8x4xbf16>, tensor<4x4xbf16>) -> tensor<8x4xbf16>
   return %0 : tensor<8x4xbf16>
+}
+
+// Tests that tiles take two matrices, and add to sums of float32 alone.
+// CHECK-LABEL: func.func @matrices
+// CHECK-NEXT: train.matmul {{.*}} -> tensor<2x8x4xbf16>
+// CHECK-NEXT: train.matmul_add {{.*}} -> tensor<8x4xbf16>
+// CHECK-NEXT: train.matmul_add {{.*}} -> tensor<8x4xf32>
+// TILES-LABEL: func.func @matrices
+// TILES: train.matmul {{.*}} : (tensor<2x8x4xf32>, tensor<2x4x4xf32>) -> tensor<2x8x4xf32>
+// TILES: train.matmul_add {{.*}} -> tensor<8x4xf32>
+// TILES: train.matmul_add {{.*}} : (tensor<8x4xf32>, tensor<8x4xbf16>, tensor<4x4xbf16>) -> tensor<8x4xf32>
+func.func @matrices(%a: tensor<2x8x4xbf16>, %b: tensor<2x4x4xbf16>, %c: tensor<8x4xbf16>, %d: tensor<4x4xbf16>, %e: tensor<8x4xf32>) -> (tensor<2x8x4xbf16>, tensor<8x4xbf16>, tensor<8x4xf32>) {
+  %0 = train.matmul %a, %b : (tensor<2x8x4xbf16>, tensor<2x4x4xbf16>) -> tensor<2x8x4xbf16>
+  %1 = train.matmul_add %c, %c, %d : (tensor<8x4xbf16>, tensor<8x4xbf16>, tensor<4x4xbf16>) -> tensor<8x4xbf16>
+  %2 = train.matmul_add %e, %c, %d : (tensor<8x4xf32>, tensor<8x4xbf16>, tensor<4x4xbf16>) -> tensor<8x4xf32>
+  return %0, %1, %2 : tensor<2x8x4xbf16>, tensor<8x4xbf16>, tensor<8x4xf32>
 }
 
 // Tests that attention is of bf16 where products are, and of float32 elsewhere;
@@ -32,6 +52,9 @@ func.func @brain(%a: tensor<8x4xbf16>, %b: tensor<4x4xbf16>) -> tensor<8x4xbf16>
 // WITHOUT-LABEL: func.func @attention
 // WITHOUT: train.attention {{.*}} -> (tensor<1x8x2x4xf32>, tensor<1x2x8xf32>)
 // WITHOUT: train.convert {{.*}} -> tensor<1x8x2x4xbf16>
+// TILES-LABEL: func.func @attention
+// TILES-NEXT: train.attention {{.*}} -> (tensor<1x8x2x4xbf16>, tensor<1x2x8xf32>)
+// TILES-NEXT: return
 func.func @attention(%q: tensor<1x8x2x4xbf16>) -> (tensor<1x8x2x4xbf16>, tensor<1x2x8xf32>) {
   %0:2 = train.attention %q, %q, %q {causal, scale = 0.5 : f64} : (tensor<1x8x2x4xbf16>, tensor<1x8x2x4xbf16>, tensor<1x8x2x4xbf16>) -> (tensor<1x8x2x4xbf16>, tensor<1x2x8xf32>)
   return %0#0, %0#1 : tensor<1x8x2x4xbf16>, tensor<1x2x8xf32>
