@@ -39,11 +39,11 @@ struct PlacedItem {
   bool operator<(const PlacedItem &other) const {
     return offset != other.offset ? offset < other.offset : item < other.item;
   }
-  bool operator==(const PlacedItem &other) const { return item == other.item; }
 };
 
-/// Placed items by their offsets, all of them and those of each stretch of
-/// time: most items are short-lived and meet few others.
+/// Placed items by their offsets: the brief ones of each stretch of time, for
+/// most items are brief and meet few others; those that last; and all of them,
+/// for items that last.
 class PlacedItems {
 public:
   explicit PlacedItems(const std::vector<PackingItem> &items) : items(items) {
@@ -54,47 +54,76 @@ public:
   }
 
   void insert(const PlacedItem &item) {
-    insertInto(all, item);
+    recent.push_back(item);
+    if (lasts(item.item))
+      return insertInto(lasting, item);
     for (size_t i = firstOf(item.item); i <= lastOf(item.item); ++i)
       insertInto(stretches[i], item);
   }
 
-  /// All that may meet an item in time, by offset; until the next call.
-  const std::vector<PlacedItem> &findNear(unsigned item) {
-    const size_t first = firstOf(item), last = lastOf(item);
-    if (first == last)
-      return stretches[first];
-    if (last - first > kMostJoined)
-      return all;
-    near = stretches[first];
-    for (size_t i = first + 1; i <= last; ++i)
-      join(stretches[i]);
-    return near;
+  /// Calls `body` with all that may meet an item in time, by offset.
+  template <typename Body> void forEachNear(unsigned item, const Body &body) {
+    if (lasts(item))
+      return walk(getAll(), {}, body);
+    walk(findBrief(item), lasting, body);
   }
 
 private:
+  using Items = std::vector<PlacedItem>;
   static constexpr size_t kItemsPerStretch = 16, kMostJoined = 8;
 
   size_t firstOf(unsigned item) const { return items[item].first / stretch; }
   size_t lastOf(unsigned item) const { return items[item].last / stretch; }
-
-  /// Both lists are sorted, and so is what they make.
-  void join(const std::vector<PlacedItem> &more) {
-    joined.clear();
-    std::set_union(near.begin(), near.end(), more.begin(), more.end(),
-                   std::back_inserter(joined));
-    near.swap(joined);
+  bool lasts(unsigned item) const {
+    return lastOf(item) - firstOf(item) > kMostJoined;
   }
 
-  static void insertInto(std::vector<PlacedItem> &order,
-                         const PlacedItem &item) {
+  /// Few items ask for all: those placed meanwhile are sorted in at once.
+  const Items &getAll() {
+    std::sort(recent.begin(), recent.end());
+    const auto sorted = static_cast<ptrdiff_t>(all.size());
+    all.insert(all.end(), recent.begin(), recent.end());
+    std::inplace_merge(all.begin(), all.begin() + sorted, all.end());
+    recent.clear();
+    return all;
+  }
+
+  /// The brief items that may meet a brief one; until the next call.
+  const Items &findBrief(unsigned item) {
+    const size_t first = firstOf(item), last = lastOf(item);
+    if (first == last)
+      return stretches[first];
+    near = stretches[first];
+    for (size_t i = first + 1; i <= last; ++i) {
+      joined.clear();
+      std::set_union(near.begin(), near.end(), stretches[i].begin(),
+                     stretches[i].end(), std::back_inserter(joined));
+      near.swap(joined);
+    }
+    return near;
+  }
+
+  /// The items of two sorted lists by offset.
+  template <typename Body>
+  static void walk(const Items &some, const Items &others, const Body &body) {
+    auto other = others.begin();
+    for (const PlacedItem &each : some) {
+      for (; other != others.end() && *other < each; ++other)
+        body(*other);
+      body(each);
+    }
+    for (; other != others.end(); ++other)
+      body(*other);
+  }
+
+  static void insertInto(Items &order, const PlacedItem &item) {
     order.insert(std::upper_bound(order.begin(), order.end(), item), item);
   }
 
   const std::vector<PackingItem> &items;
   size_t end = 1, stretch = 1;
-  std::vector<PlacedItem> all, near, joined;
-  std::vector<std::vector<PlacedItem>> stretches;
+  Items all, recent, lasting, near, joined;
+  std::vector<Items> stretches;
 };
 
 class Packer {
@@ -172,16 +201,17 @@ int64_t Packer::findGap(unsigned item, PlacedItems &placed) const {
   const int64_t size = sizes[item];
   int64_t end = 0, best = -1;
   int64_t bestGap = std::numeric_limits<int64_t>::max();
-  for (const PlacedItem &other : placed.findNear(item)) {
-    if (other.first > last || other.last < first)
-      continue;
-    int64_t gap = other.offset - end;
-    if (gap >= size && gap < bestGap) {
-      best = end;
-      bestGap = gap;
-    }
-    end = std::max(end, other.end);
-  }
+  placed.forEachNear(item,
+                     [&, first = first, last = last](const PlacedItem &other) {
+                       if (other.first > last || other.last < first)
+                         return;
+                       int64_t gap = other.offset - end;
+                       if (gap >= size && gap < bestGap) {
+                         best = end;
+                         bestGap = gap;
+                       }
+                       end = std::max(end, other.end);
+                     });
   return best >= 0 ? best : end;
 }
 
