@@ -10,7 +10,7 @@
 using namespace mlir;
 using namespace zc;
 
-/// Nothing: it sends nothing.
+/// The collective as which an op ends; none where it sends nothing.
 static std::optional<sched::CollectiveKind> kindOf(Operation *op) {
   if (isa<dist::RoleSumOp>(op))
     return sched::CollectiveKind::AllReduce; // as which it ends
