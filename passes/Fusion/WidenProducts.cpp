@@ -197,7 +197,7 @@ private:
   static void widenProduct(Operation *op) {
     OpBuilder builder(op);
     for (OpOperand &operand : op->getOpOperands())
-      operand.set(widen(builder, op->getLoc(), operand.get()));
+      operand.set(widenStored(builder, op->getLoc(), operand.get()));
     builder.setInsertionPointAfter(op);
     for (OpResult result : op->getResults()) {
       Type type = result.getType();

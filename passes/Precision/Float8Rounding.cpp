@@ -57,7 +57,7 @@ Value Float8Rounder::convertWithin(Value scaled) {
 }
 
 Value Float8Rounder::round(Value scale) {
-  Value wide = widen(builder, loc, value);
+  Value wide = widenStored(builder, loc, value);
   auto shape = cast<RankedTensorType>(wide.getType()).getShape();
   return convertWithin(MulOp::create(
       builder, loc, wide, broadcast(builder, loc, scale, shape, {})));
@@ -94,7 +94,7 @@ Rounded Float8Rounder::roundBlocks(ArrayRef<int64_t> blocks) {
   Value scale = FloorPowerOp::create(builder, loc, exact.getType(), exact);
   Value spread = broadcast(builder, loc, scale, dims.shape, dims.kept);
   Value scaled =
-      MulOp::create(builder, loc, widen(builder, loc, parts), spread);
+      MulOp::create(builder, loc, widenStored(builder, loc, parts), spread);
   return {reshape(builder, loc, convertWithin(scaled), whole), invert(scale)};
 }
 

@@ -155,12 +155,12 @@ class Delayed(Fp8Test):
             np.testing.assert_allclose(history, expected[name], 1e-2,
                                        err_msg=name)
 
-    def skipping_model(self):
+    def skipping_model(self, activation):
         """The first layer's values are a factor of the fourth one's product,
         too: they cross stages, with what is known of their magnitudes."""
         wide = dict(zip(("w0", "w1", "w2", "w3", "w4"),
                         fp8_network.weights((64, 64, 64, 64, 64, 16))))
-        nodes = [("MatMul", ["x", "w0"], "p0"), ("Relu", ["p0"], "r0"),
+        nodes = [("MatMul", ["x", "w0"], "p0"), (activation, ["p0"], "r0"),
                  ("MatMul", ["r0", "w1"], "p1"), ("Relu", ["p1"], "r1"),
                  ("MatMul", ["r1", "w2"], "p2"), ("Relu", ["p2"], "r2"),
                  ("MatMul", ["r0", "w3"], "p3"), ("Add", ["r2", "p3"], "s"),
@@ -183,27 +183,36 @@ class Delayed(Fp8Test):
                                        1e-2 if ranks == 2 else 5e-2,
                                        err_msg=f"{name}, {ranks} ranks")
 
-    def test_interleaved_skips(self):
-        """Values that cross chunks have the scales and histories of one rank,
-        with several micro-batches under way and replicas beside."""
+    def check_skips(self, scaling, instructions, activation="Relu"):
         x, labels = data(batch=128, widths=(64, 16))
         pp = ("--schedule", "interleaved", "--chunks", "2", "--verify", "deep")
+        found, expected = {}, {}
+        for ranks, mesh in ((1, ()), (2, ("--mesh", "pp=2", *pp)),
+                            (4, ("--mesh", "dp=2,pp=2", *pp))):
+            self.artifact, _ = self.compiled(
+                self.skipping_model(activation), "--precision", "fp8",
+                "--fp8-scaling", scaling, "--accumulate", "4", "--cpu-arch",
+                instructions, *mesh)
+            found[ranks], _ = self.trained(
+                self.artifact, x, labels,
+                *(("--local-ranks", ranks) if ranks > 1 else ()),
+                steps=STEPS, lr=LEARNING_RATE)
+            if scaling == "delayed:3":
+                self.check_shared_history(ranks, expected)
+        # One rank adds in another order; replicas round terms to bfloat16.
+        np.testing.assert_allclose(found[2], found[1], rtol=1e-5)
+        np.testing.assert_allclose(found[4], found[1], rtol=2e-2)
+
+    def test_interleaved_skips(self):
+        """Values that cross chunks have the scales and histories of one rank,
+        with several micro-batches under way and replicas beside. Factors hold
+        the values that a stage is sent: rounded to bfloat16 before they are to 8
+        bits, or to float32 where products are of such."""
         for scaling in ("delayed:3", "current"):
-            found, expected = {}, {}
-            for ranks, mesh in ((1, ()), (2, ("--mesh", "pp=2", *pp)),
-                                (4, ("--mesh", "dp=2,pp=2", *pp))):
-                self.artifact, _ = self.compiled(
-                    self.skipping_model(), "--precision", "fp8",
-                    "--fp8-scaling", scaling, "--accumulate", "4", *mesh)
-                found[ranks], _ = self.trained(
-                    self.artifact, x, labels,
-                    *(("--local-ranks", ranks) if ranks > 1 else ()),
-                    steps=STEPS, lr=LEARNING_RATE)
-                if scaling == "delayed:3":
-                    self.check_shared_history(ranks, expected)
-            # One rank adds in another order; replicas round terms to bfloat16.
-            np.testing.assert_allclose(found[2], found[1], rtol=1e-5)
-            np.testing.assert_allclose(found[4], found[1], rtol=2e-2)
+            for instructions in ("native", "x86-64"):
+                with self.subTest(scaling=scaling, instructions=instructions):
+                    self.check_skips(scaling, instructions)
+        self.check_skips("delayed:3", "native", activation="Tanh")
 
     def test_convergence(self):
         """A language model's last losses are those of bfloat16 within 2%."""

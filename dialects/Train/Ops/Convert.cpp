@@ -55,6 +55,8 @@ static Value convertInteger(OpBuilder &builder, Location loc, Value x, Type to,
 Value ConvertOp::buildScalar(OpBuilder &builder, Location loc,
                              ValueRange operands) {
   Value x = operands[0];
+  if (getRoundsOperand())
+    x = narrowScalar(builder, loc, x, getElementTypeOrSelf(getInput()));
   Type from = x.getType();
   Type to = cast<RankedTensorType>(getType()).getElementType();
   if (to == from)
@@ -79,6 +81,8 @@ LogicalResult ConvertOp::verify() {
   if (getRoundsResult() && (!isa<FloatType>(getElementTypeOrSelf(getInput())) ||
                             !isa<FloatType>(getElementTypeOrSelf(getResult()))))
     return emitOpError("rounds what an op has computed, and is not of floats");
+  if (getRoundsOperand() && !isNarrow(getElementTypeOrSelf(getInput())))
+    return emitOpError("rounds its operand, which has no floats of 16 bits");
   return success();
 }
 

@@ -63,6 +63,13 @@ Value narrow(OpBuilder &builder, Location loc, Value value, Type type) {
   return narrowed;
 }
 
+Value widenStored(OpBuilder &builder, Location loc, Value value) {
+  Value wide = widen(builder, loc, value);
+  if (wide != value && isNarrow(getElementTypeOrSelf(value)))
+    wide.getDefiningOp<ConvertOp>().setRoundsOperand(true);
+  return wide;
+}
+
 Value splat(OpBuilder &builder, Location loc, Type type, double value) {
   auto tensor = cast<RankedTensorType>(type);
   Type element = tensor.getElementType();

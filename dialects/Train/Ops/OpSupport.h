@@ -43,6 +43,12 @@ mlir::Value widen(mlir::OpBuilder &builder, mlir::Location loc,
 mlir::Value narrow(mlir::OpBuilder &builder, mlir::Location loc,
                    mlir::Value value, mlir::Type type);
 
+/// `value` widened, as its tensor holds it. Kernels keep 16-bit values wide
+/// that stay in registers; the factor of a product is rounded all the same, for
+/// the backward reads the tensor, and so does a rank that was sent it.
+mlir::Value widenStored(mlir::OpBuilder &builder, mlir::Location loc,
+                        mlir::Value value);
+
 /// A constant of `type` (float or integer tensor), the same everywhere.
 mlir::Value splat(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type type,
                   double value);

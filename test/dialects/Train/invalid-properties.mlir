@@ -195,6 +195,14 @@ func.func @step(%x: tensor<3xf32>) -> tensor<3xi32> {
 
 // -----
 
+func.func @step(%x: tensor<3xf32>) -> tensor<3xf64> {
+  // expected-error @below {{rounds its operand, which has no floats of 16 bits}}
+  %0 = train.convert %x {rounds_operand} : (tensor<3xf32>) -> tensor<3xf64>
+  return %0 : tensor<3xf64>
+}
+
+// -----
+
 func.func @step(%x: tensor<8xf32>) -> tensor<4xf32> {
   // expected-error @below {{leaves gaps along dim 0, and is in_loops}}
   %0 = train.slice %x {in_loops, offsets = array<i64: 0>, strides = array<i64: 2>} : (tensor<8xf32>) -> tensor<4xf32>

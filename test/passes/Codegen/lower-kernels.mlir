@@ -51,6 +51,23 @@ sched.kernel @sums_of_products {
   train.yield %3 : tensor<1024xf32>
 }
 
+// Tests that a value is not rounded while it stays in registers, but where a
+// product will read what the tensor of 16 bits holds.
+// CHECK: func.func @rounded_operand(
+// CHECK: %[[SUM:.*]] = arith.addf
+// CHECK: %[[ROUND:.*]] = arith.truncf %[[SUM]] : f32 to bf16
+// CHECK: %[[FACTOR:.*]] = arith.extf %[[ROUND]] : bf16 to f32
+// CHECK-NOT: arith.extf
+// CHECK: %[[STORED:.*]] = arith.truncf %[[SUM]] : f32 to bf16
+// CHECK: linalg.yield %[[STORED]], %[[SUM]], %[[FACTOR]]
+sched.kernel @rounded_operand {
+^bb0(%x: tensor<1024xbf16>, %y: tensor<1024xbf16>):
+  %0 = train.add %x, %y : (tensor<1024xbf16>, tensor<1024xbf16>) -> tensor<1024xbf16>
+  %1 = train.convert %0 : (tensor<1024xbf16>) -> tensor<1024xf32>
+  %2 = train.convert %0 {rounds_operand} : (tensor<1024xbf16>) -> tensor<1024xf32>
+  train.yield %0, %1, %2 : tensor<1024xbf16>, tensor<1024xf32>, tensor<1024xf32>
+}
+
 // Tests that rows are summed before what shares their buffer is written over them,
 // and that dims which neither the sums nor the loops tell apart are one.
 // CHECK: func.func @sums_and_update([[G:%[a-z0-9]+]]: memref<256x72xf32> {{{[^}]*}}}, %{{[a-z0-9]+}}: memref<256xf32>
