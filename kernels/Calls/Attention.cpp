@@ -145,8 +145,7 @@ uint64_t AttentionCall::cpuWorkspace(const AttentionSpec &spec, int threads) {
   if (spec.type == ElementType::BF16) // with AMX or without
     floats = std::max(narrowScratchFloats(spec.keys, spec.width, spec.backward),
                       widenedScratchFloats(spec.queries, spec.keys, spec.width,
-                                           spec.masked || spec.bounded,
-                                           spec.backward));
+                                           spec.masked, spec.backward));
   uint64_t perThread = roundUpBytes(4 * floats, 64);
   int64_t team =
       std::min<int64_t>(std::max(1, threads), spec.batch * spec.heads);

@@ -7,6 +7,7 @@
 #include "kernels/Calls/Division/MatmulBlocks.h"
 #include "kernels/Cpu/InstructionSet.h"
 #include "kernels/Cpu/MatmulSide.h"
+#include "kernels/Cpu/OneDnn.h"
 #include "kernels/Cpu/Parallel.h"
 #include "kernels/Cpu/ScratchSlots.h"
 #include "kernels/Rounding.h"
@@ -33,9 +34,18 @@ std::optional<MatmulTiles> amxTilesOf([[maybe_unused]] const MatmulSpec &spec) {
 
 } // namespace
 
+/// Whether the library may use AVX-512: a user can limit it
+/// (ONEDNN_MAX_CPU_ISA) where we are not limited.
+[[maybe_unused]] static bool libraryHasAvx512() {
+  static const bool answer =
+      (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core) ==
+      dnnl_cpu_isa_avx512_core;
+  return answer;
+}
+
 ProcessorKind processorKind() {
 #if defined(__x86_64__)
-  if (widestInstructionSet() != InstructionSet::Avx512)
+  if (widestInstructionSet() != InstructionSet::Avx512 || !libraryHasAvx512())
     return ProcessorKind::Avx2;
 #endif
   return isIntel() ? ProcessorKind::IntelWide : ProcessorKind::Other;

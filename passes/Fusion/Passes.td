@@ -379,9 +379,9 @@ def WidenProductsPass : Pass<"zc-widen-products", "::mlir::ModuleOp"> {
   let description = [{
     Products and attention that the target's library has in float32 alone, though
     their operands are stored in 16 bits, get conversions around them. On CPUs
-    that is fp16 throughout, and bf16 where the target lacks avx512bw, but with
-    avx2 not in attention nor in products of two matrices. On
-    GPUs it is attention's gradient, products and convolutions where no library
+    that is fp16 throughout, and bf16 where the target lacks avx512bw: with avx2
+    not in attention without a mask, nor in products of two matrices, unless they
+    add to sums of bf16. On GPUs it is attention's gradient, products and convolutions where no library
     computes them: generated code adds up in float32, in memory that a team does
     not have.
 

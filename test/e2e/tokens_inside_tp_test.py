@@ -115,7 +115,7 @@ class InsideTp(TokensCase):
                 ("large_gpt.py", {}, ("--precision", "bf16"), ("tp=2",)),
                 # Products and attention in float32, between conversions.
                 ("large_gpt.py", {}, ("--precision", "bf16", "--cpu-arch",
-                                      "x86-64-v3"), ("tp=2",)),
+                                      "x86-64"), ("tp=2",)),
                 ("large_llama.py", {"key_heads": 4, "inner": 320},
                  ("--precision", "bf16"), ("tp=2",)),
                 # Queries that share keys, in groups of ranks' or of all;

@@ -185,8 +185,7 @@ static bool tilesOnIntel(const MatmulSpec &spec, int threads, int64_t least) {
 /// and 78 to 84 by tiles, with a transposed 74 to 79 and 80 to 84, or 35 to 46
 /// and 68 to 82 where rows of a lie 8 KiB apart; of dims of 128 up to 91 and
 /// 83, of 32 80 and 70. The library's products wait for one another, and each
-/// takes memory from the system. It does not multiply bfloat16, of which only
-/// artifacts for AVX-512 have products (ZC_MAX_CPU_ISA runs them without).
+/// takes memory from the system. It does not multiply bfloat16.
 static bool tilesOnAvx2(const MatmulSpec &spec, int threads, int64_t least) {
   constexpr double kLarge = 1 << 27;
   return spec.a.type == ElementType::BF16 ||

@@ -101,10 +101,13 @@ bool maySuitWinograd(Operation *op) {
 }
 
 /// Whether our own tiles compute the op (canTileMatmul in kernels): sums of
-/// bfloat16 are none that they add to.
+/// bfloat16 are none that they add to. A mask of bfloat16 would be widened by
+/// each thread for each head, where a float32 copy is made once.
 static bool suitsTiles(Operation *op) {
-  if (isa<AttentionOp, AttentionGradOp>(op))
-    return true;
+  if (auto attention = dyn_cast<AttentionOp>(op))
+    return !attention.getMask();
+  if (auto gradient = dyn_cast<AttentionGradOp>(op))
+    return !gradient.getMask();
   if (auto add = dyn_cast<MatmulAddOp>(op))
     if (!getElementTypeOrSelf(add.getType()).isF32())
       return false;

@@ -12,8 +12,7 @@ llvm::ArrayRef<LibraryName> getLibraryNames();
 
 /// The library call for `op` on CPUs, or an empty string: there are some for
 /// train.matmul and train.matmul_add, for the convolutions, for attention and
-/// its gradient, for train.grouped_matmul and its gradient, of float32, and all
-/// but attention of bfloat16.
+/// its gradient, for train.grouped_matmul and its gradient.
 llvm::StringRef libraryFor(mlir::Operation *op);
 
 /// The name for `--libraries` of Winograd's way to compute a convolution.
@@ -23,8 +22,9 @@ inline constexpr llvm::StringLiteral kWinograd = "zc.winograd";
 /// in steps of one, of float32.
 bool maySuitWinograd(mlir::Operation *op);
 
-/// Which calls take bfloat16: none, those that our own tiles compute (attention
-/// and products of two matrices with float32 or rounded sums), or all of them.
+/// The calls that take bfloat16: none, those that our own tiles compute
+/// (attention without a mask, and products of two matrices that do not add to
+/// sums of bfloat16), or all of them.
 enum class TakesBFloat16 { None, InTiles, All };
 
 /// Whether a library computes the op in float32 alone, and it has operands of

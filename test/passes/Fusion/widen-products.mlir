@@ -4,8 +4,8 @@
 
 // Tests that fp16 is multiplied in float32, between conversions.
 // CHECK-LABEL: func.func @half
-// CHECK: %[[A:.*]] = train.convert %arg0 : (tensor<8x4xf16>) -> tensor<8x4xf32>
-// CHECK: %[[B:.*]] = train.convert %arg1 : (tensor<4x4xf16>) -> tensor<4x4xf32>
+// CHECK: %[[A:.*]] = train.convert %arg0 {rounds_operand} : (tensor<8x4xf16>) -> tensor<8x4xf32>
+// CHECK: %[[B:.*]] = train.convert %arg1 {rounds_operand} : (tensor<4x4xf16>) -> tensor<4x4xf32>
 // CHECK: %[[C:.*]] = train.matmul %[[A]], %[[B]] : {{.*}} -> tensor<8x4xf32>
 // CHECK: %[[Y:.*]] = train.convert %[[C]] {rounds_result} : (tensor<8x4xf32>) -> tensor<8x4xf16>
 // CHECK: return %[[Y]]
@@ -57,6 +57,16 @@ func.func @matrices(%a: tensor<2x8x4xbf16>, %b: tensor<2x4x4xbf16>, %c: tensor<8
 // TILES-NEXT: return
 func.func @attention(%q: tensor<1x8x2x4xbf16>) -> (tensor<1x8x2x4xbf16>, tensor<1x2x8xf32>) {
   %0:2 = train.attention %q, %q, %q {causal, scale = 0.5 : f64} : (tensor<1x8x2x4xbf16>, tensor<1x8x2x4xbf16>, tensor<1x8x2x4xbf16>) -> (tensor<1x8x2x4xbf16>, tensor<1x2x8xf32>)
+  return %0#0, %0#1 : tensor<1x8x2x4xbf16>, tensor<1x2x8xf32>
+}
+
+// Tests that tiles do not take a mask: each thread would widen it for each head.
+// CHECK-LABEL: func.func @masked_attention
+// CHECK-NEXT: train.attention {{.*}} -> (tensor<1x8x2x4xbf16>, tensor<1x2x8xf32>)
+// TILES-LABEL: func.func @masked_attention
+// TILES: train.attention {{.*}}tensor<1x1x1x8xf32>) -> (tensor<1x8x2x4xf32>, tensor<1x2x8xf32>)
+func.func @masked_attention(%q: tensor<1x8x2x4xbf16>, %mask: tensor<1x1x1x8xbf16>) -> (tensor<1x8x2x4xbf16>, tensor<1x2x8xf32>) {
+  %0:2 = train.attention %q, %q, %q, %mask {scale = 0.5 : f64} : (tensor<1x8x2x4xbf16>, tensor<1x8x2x4xbf16>, tensor<1x8x2x4xbf16>, tensor<1x1x1x8xbf16>) -> (tensor<1x8x2x4xbf16>, tensor<1x2x8xf32>)
   return %0#0, %0#1 : tensor<1x8x2x4xbf16>, tensor<1x2x8xf32>
 }
 
