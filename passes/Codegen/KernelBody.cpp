@@ -284,7 +284,10 @@ private:
     else
       buildStored(op, form, outputs);
     for (auto [result, output] : llvm::zip(op->getResults(), outputs))
-      buffers[result] = output;
+      if (result.use_empty() && output.use_empty())
+        output.getDefiningOp()->erase(); // a temporary that nobody wrote
+      else
+        buffers[result] = output;
   }
 
   void buildStored(Operation *op, LinalgFormOpInterface form,

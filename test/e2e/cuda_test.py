@@ -16,6 +16,7 @@ from onnx import TensorProto, helper, load, numpy_helper, save
 
 from zctest import BIN, FIXTURES, Fixture, ZcTest
 
+TOOLS = pathlib.Path(__file__).resolve().parents[2] / "tools"
 ARCHS = ("sm_80", "sm_90", "sm_100")
 # A model of each kind; ZC_TEST_PTXAS=all assembles every fixture's kernels.
 KINDS = ("cnn", "gpt", "lstm")
@@ -137,6 +138,21 @@ class Compile(ZcTest):
         self.assertGreater(len(wide), 0)
         for of in wide:
             self.assertNotRegex(" ".join(of), "b16")
+
+    def test_rows_of_8192_scores(self):
+        """A layer of Llama 3 405B for training in bfloat16, but for a narrower
+        inner layer and fewer words: its evaluation keeps a row of float32 scores
+        in memory that a team of threads shares."""
+        model, artifact = self.folder / "l.onnx", self.folder / "l.zca"
+        subprocess.run(
+            [sys.executable, TOOLS / "bench" / "large_llama.py", model,
+             "--layers", "1", "--inner", "1024", "--vocabulary", "512",
+             "--batch", "1"], check=True, stdout=subprocess.DEVNULL)
+        self.zc("compile", model, "-o", artifact, "--target", "cuda",
+                "--cubins", "none", "--mesh", "tp=8", "--precision", "bf16",
+                "--init", "normal:0.02", "--loss", "softmax-cross-entropy")
+        ops = json.loads(self.zc("inspect", artifact, "--ops", "--json"))["ops"]
+        self.assertGreater(ops["ptx_entries"], 10)
 
     def test_wrong_libraries(self):
         for options, patterns in (

@@ -155,7 +155,8 @@ void AttentionOp::buildLinalg(OpBuilder &builder, Location loc,
       logSum = s.select(seen, logSum, s.constant(element, most));
       sum = s.select(seen, sum, infinite);
     }
-    buildStore(builder, loc, logSum, outputs[1], {at[0], at[2], at[1]});
+    if (!getLogSumExp().use_empty()) // else memory for all queries, for nothing
+      buildStore(builder, loc, logSum, outputs[1], {at[0], at[2], at[1]});
     buildFill(builder, loc, result, 0);
     buildWeightedRows(builder, loc, scores, values, result);
     buildPointwise(builder, loc, ValueRange(), result,

@@ -68,6 +68,20 @@ sched.kernel @rounded_operand {
   train.yield %0, %1, %2 : tensor<1024xbf16>, tensor<1024xf32>, tensor<1024xf32>
 }
 
+// Tests that a statistic that nobody reads takes no memory: with 8192 queries and
+// keys it would leave no room for a row of scores on a GPU.
+// CHECK: func.func @attention_alone(
+// CHECK-NOT: memref.alloca() {{.*}} : memref<{{.*}}x512xf32>
+// CHECK: memref.alloca() {{.*}} : memref<512xf32>
+// CHECK-NEXT: memref.alloca() {{.*}} : memref<f32>
+// CHECK-NOT: memref.alloca
+// CHECK: return
+sched.kernel @attention_alone {
+^bb0(%q: tensor<2x512x4x16xf32>):
+  %0:2 = train.attention %q, %q, %q {scale = 1.0 : f64} : (tensor<2x512x4x16xf32>, tensor<2x512x4x16xf32>, tensor<2x512x4x16xf32>) -> (tensor<2x512x4x16xf32>, tensor<2x4x512xf32>)
+  train.yield %0#0 : tensor<2x512x4x16xf32>
+}
+
 // Tests that rows are summed before what shares their buffer is written over them,
 // and that dims which neither the sums nor the loops tell apart are one.
 // CHECK: func.func @sums_and_update([[G:%[a-z0-9]+]]: memref<256x72xf32> {{{[^}]*}}}, %{{[a-z0-9]+}}: memref<256xf32>
