@@ -110,15 +110,15 @@ static bool hasFeature(const std::string &name, llvm::StringRef feature) {
 /// The vectors that all processors have and bfloat16 is multiplied with.
 static void setVectors(const CompileOptions &options,
                        AnnotateTargetPassOptions &target) {
-  auto isWide = [](const std::string &name) {
-    return hasFeature(name, CpuTarget::kWideVectors);
-  };
-  if (llvm::all_of(options.cpuArchs, isWide))
-    target.features.push_back(CpuTarget::kWideVectors.str());
-  else if (llvm::all_of(options.cpuArchs, [&](const std::string &name) {
-             return isWide(name) || hasFeature(name, CpuTarget::kVectors);
-           }))
-    target.features.push_back(CpuTarget::kVectors.str());
+  llvm::StringRef common = CpuTarget::kWideVectors;
+  for (const std::string &name : options.cpuArchs) {
+    if (hasFeature(name, CpuTarget::kWideVectors))
+      continue;
+    if (!hasFeature(name, CpuTarget::kVectors))
+      return;
+    common = CpuTarget::kVectors;
+  }
+  target.features.push_back(common.str());
 }
 
 /// Asks for the machine whose rates and links decide: the described one, or

@@ -13,7 +13,7 @@ using namespace zc;
 /// The collective as which an op ends; none where it sends nothing.
 static std::optional<sched::CollectiveKind> kindOf(Operation *op) {
   if (isa<dist::RoleSumOp>(op))
-    return sched::CollectiveKind::AllReduce; // as which it ends
+    return sched::CollectiveKind::AllReduce;
   return sched::symbolizeCollectiveKind(op->getName().stripDialect());
 }
 

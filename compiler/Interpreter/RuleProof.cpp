@@ -236,11 +236,13 @@ private:
       const bool isSum = rule.factors[factor].kind == FactorKind::Sum;
       if (!isSum && !reduce)
         return false;
+      // Once, not for each element: the kind is a name in the IR.
+      const auto kind = isSum ? train::ReduceKind::Sum : reduce.getKind();
       for (auto [sum, each] : llvm::zip_equal(together, block))
         if (part == 0)
           sum = each;
         else if (!isSum)
-          sum.i = combine(reduce.getKind(), sum.i, each.i);
+          sum.i = combine(kind, sum.i, each.i);
         else
           sum.i = isOfFloats ? field::add(sum.i, each.i) : sum.i + each.i;
       return true;

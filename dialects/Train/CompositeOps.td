@@ -243,8 +243,9 @@ def Train_ScatterReduceOp : Train_TensorOp<"scatter_reduce",
     updates in place of what is there. Elements of `init` and `updates` that equal
     the extremum share its gradient evenly, as in PyTorch's scatter_reduce.
   }];
-  let arguments = (ins NamedEnumAttr<Train_ScatterKind>:$kind, Train_Tensor:$init,
-      Train_IntTensor:$indices, Train_Tensor:$updates, I64Attr:$dim,
+  let arguments = (ins NamedEnumAttr<Train_ScatterKind>:$kind,
+      Train_Tensor:$init, Train_IntTensor:$indices, Train_Tensor:$updates,
+      I64Attr:$dim,
       DefaultValuedAttr<I64Attr, "0">:$batch_dims);
   let results = (outs Train_Tensor:$result);
   let hasVerifier = 1;

@@ -292,14 +292,14 @@ def Train_ConvertOp : Train_ElementwiseOp<"convert", "None", [Train_Differentiab
     `rounds_result`: it rounds what an op has computed wider than its result, as
     that op would have itself. `rounds_operand`: its operand is rounded to the
     operand's own type first, though it may come in a register, wider: a product
-    reads what its factor's tensor holds. `rounds_parameter`: it stands for the copy in 16
-    bits that a parameter has not; `of_backward`: once more, for the backward.
-    `stays_term`: a term of a sum over ranks stays one, though the result has more
-    bytes than the operand.
+    reads what its factor's tensor holds. `rounds_parameter`: it stands for the
+    copy in 16 bits that a parameter has not; `of_backward`: once more, for the
+    backward. `stays_term`: a term of a sum over ranks stays one, though the
+    result has more bytes than the operand.
   }];
   let arguments = (ins Train_Tensor:$input, UnitAttr:$rounds_result,
-                       UnitAttr:$rounds_operand, UnitAttr:$rounds_parameter, UnitAttr:$of_backward,
-                       UnitAttr:$stays_term);
+                       UnitAttr:$rounds_operand, UnitAttr:$rounds_parameter,
+                       UnitAttr:$of_backward, UnitAttr:$stays_term);
   let hasVerifier = 1;
   let results = (outs Train_Tensor:$result);
   let extraClassDefinition = [{

@@ -201,17 +201,17 @@ int64_t Packer::findGap(unsigned item, PlacedItems &placed) const {
   const int64_t size = sizes[item];
   int64_t end = 0, best = -1;
   int64_t bestGap = std::numeric_limits<int64_t>::max();
-  placed.forEachNear(item,
-                     [&, first = first, last = last](const PlacedItem &other) {
-                       if (other.first > last || other.last < first)
-                         return;
-                       int64_t gap = other.offset - end;
-                       if (gap >= size && gap < bestGap) {
-                         best = end;
-                         bestGap = gap;
-                       }
-                       end = std::max(end, other.end);
-                     });
+  auto passBy = [&, first = first, last = last](const PlacedItem &other) {
+    if (other.first > last || other.last < first)
+      return;
+    int64_t gap = other.offset - end;
+    if (gap >= size && gap < bestGap) {
+      best = end;
+      bestGap = gap;
+    }
+    end = std::max(end, other.end);
+  };
+  placed.forEachNear(item, passBy);
   return best >= 0 ? best : end;
 }
 

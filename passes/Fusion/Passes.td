@@ -381,9 +381,9 @@ def WidenProductsPass : Pass<"zc-widen-products", "::mlir::ModuleOp"> {
     their operands are stored in 16 bits, get conversions around them. On CPUs
     that is fp16 throughout, and bf16 where the target lacks avx512bw: with avx2
     not in attention without a mask, nor in products of two matrices, unless they
-    add to sums of bf16. On GPUs it is attention's gradient, products and convolutions where no library
-    computes them: generated code adds up in float32, in memory that a team does
-    not have.
+    add to sums of bf16. On GPUs it is attention's gradient, products and
+    convolutions where no library computes them: generated code adds up in
+    float32, in memory that a team does not have.
 
     ```mlir
     %y = train.matmul %a, %b : (tensor<8x4xf16>, tensor<4x4xf16>) -> tensor<8x4xf16>

@@ -31,10 +31,6 @@ LogicalResult ReduceOp::verify() {
   return emitOpError("expected result type ") << *reduced;
 }
 
-static bool isAddition(ReduceKind kind) {
-  return kind == ReduceKind::Sum || kind == ReduceKind::SumSquare;
-}
-
 ShardingRule ReduceOp::getShardingRule() {
   ShardingRule rule = ShardingRule::whole(getOperation());
   auto from = cast<RankedTensorType>(getInput().getType());

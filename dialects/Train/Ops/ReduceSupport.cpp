@@ -5,9 +5,13 @@ using namespace mlir;
 
 namespace zc::train {
 
+bool isAddition(ReduceKind kind) {
+  return kind == ReduceKind::Sum || kind == ReduceKind::SumSquare;
+}
+
 Value buildCombination(OpBuilder &builder, Location loc, ReduceKind kind,
                        Value a, Value b) {
-  bool isSum = kind == ReduceKind::Sum || kind == ReduceKind::SumSquare;
+  const bool isSum = isAddition(kind);
   if (isa<FloatType>(a.getType())) {
     ScalarBuilder s(builder, loc);
     return isSum                     ? s.add(a, b)

@@ -6,6 +6,9 @@
 
 namespace zc::train {
 
+/// Whether a reduction of `kind` adds up elements or their squares.
+bool isAddition(ReduceKind kind);
+
 /// Two scalars by one step of a reduction of `kind`; those of a sum of squares
 /// are squared. Integers are signed; i1 is false or true.
 mlir::Value buildCombination(mlir::OpBuilder &builder, mlir::Location loc,

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/Ops/OpSupport.h"
+#include "dialects/Train/Ops/ReduceSupport.h"
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Fusion/Passes.h"
@@ -24,9 +25,7 @@ ReduceOp findSum(FusedOp region, int64_t minElements) {
     return {};
   Operation *end = region.getBody().front().getTerminator();
   auto op = end->getOperand(0).getDefiningOp<ReduceOp>();
-  if (!op || !op.getResult().hasOneUse() ||
-      (op.getKind() != ReduceKind::Sum &&
-       op.getKind() != ReduceKind::SumSquare))
+  if (!op || !op.getResult().hasOneUse() || !isAddition(op.getKind()))
     return {};
   auto type = cast<RankedTensorType>(op.getInput().getType());
   int64_t summed = op.getDims().size();
