@@ -146,11 +146,13 @@ def AccumulateInPlacePass : Pass<"zc-accumulate-in-place", "::mlir::ModuleOp"> {
 def ChunkCrossEntropyPass : Pass<"zc-chunk-cross-entropy", "::mlir::ModuleOp"> {
   let summary = "a last linear layer and its loss, some samples at a time";
   let description = [{
-    Where logits are a product (and perhaps a bias) that only softmax_cross_entropy
-    and its gradient read, and the gradient goes only back through the product:
-    all of that is done in chunks of samples, so that neither the logits nor their
-    gradient ever exist whole. The target says how many samples a chunk has at
-    most. Gradients of the weights add up over the chunks in place. Logits of fewer than `min-bytes` are left alone.
+    Logits, their gradient and all tensors of the same samples and classes between
+    them are made and read by ops that work sample by sample, or that sum over the
+    samples: the sharding rules say so. All of these are done in chunks of samples,
+    so that no such tensor ever exists whole. They may be capped, scaled, masked, or
+    have a bias. The target says how many samples a chunk has at most. Gradients of
+    the weights add up over the chunks in place. Logits of fewer than `min-bytes` are
+    left alone, as are those of which an op wants all samples at once.
 
     Before tensors are divided among ranks, with `axis`: only where that axis
     divides the classes, for then no rank has a loss of its own to chunk. A chunk

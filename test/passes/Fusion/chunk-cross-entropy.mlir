@@ -57,3 +57,30 @@ func.func @read_elsewhere(%x: tensor<256x4xf32>, %w: tensor<4x10xf32>, %t: tenso
   %r = train.relu %1 : (tensor<256x10xf32>) -> tensor<256x10xf32>
   return %loss, %9, %r : tensor<256xf32>, tensor<4x10xf32>, tensor<256x10xf32>
 }
+
+// -----
+
+// Tests that two losses of the same logits are done together, and that the first
+// of several dims that count samples may be 1.
+// CHECK-LABEL: func.func @two_losses
+// CHECK-NOT: 256x10x
+// CHECK-COUNT-4: train.softmax_cross_entropy_grad {{.*}} -> tensor<128x10xf32>
+// CHECK-NOT: 256x10x
+func.func @two_losses(%x: tensor<256x4xf32>, %w: tensor<4x10xf32>, %t: tensor<1x256xi64>, %u: tensor<1x256xi64>, %s: tensor<f32>)
+    -> (tensor<1x256xf32>, tensor<1x256xf32>, tensor<4x10xf32>) {
+  %1 = train.matmul %x, %w : (tensor<256x4xf32>, tensor<4x10xf32>) -> tensor<256x10xf32>
+  %2 = train.reshape %1 : (tensor<256x10xf32>) -> tensor<1x256x10xf32>
+  %3 = train.broadcast %s {dims = array<i64>} : (tensor<f32>) -> tensor<1x256xf32>
+  %loss, %lse = train.softmax_cross_entropy %2, %t {ignore_index = -100 : i64}
+      : (tensor<1x256x10xf32>, tensor<1x256xi64>) -> (tensor<1x256xf32>, tensor<1x256xf32>)
+  %4 = train.softmax_cross_entropy_grad %2, %t, %lse, %3 {ignore_index = -100 : i64}
+      : (tensor<1x256x10xf32>, tensor<1x256xi64>, tensor<1x256xf32>, tensor<1x256xf32>) -> tensor<1x256x10xf32>
+  %loss_0, %lse_1 = train.softmax_cross_entropy %2, %u {ignore_index = -100 : i64}
+      : (tensor<1x256x10xf32>, tensor<1x256xi64>) -> (tensor<1x256xf32>, tensor<1x256xf32>)
+  %5 = train.softmax_cross_entropy_grad %2, %u, %lse_1, %3 {ignore_index = -100 : i64}
+      : (tensor<1x256x10xf32>, tensor<1x256xi64>, tensor<1x256xf32>, tensor<1x256xf32>) -> tensor<1x256x10xf32>
+  %6 = train.add %4, %5 : (tensor<1x256x10xf32>, tensor<1x256x10xf32>) -> tensor<1x256x10xf32>
+  %7 = train.reshape %6 : (tensor<1x256x10xf32>) -> tensor<256x10xf32>
+  %8 = train.matmul %x, %7 {transpose_lhs} : (tensor<256x4xf32>, tensor<256x10xf32>) -> tensor<4x10xf32>
+  return %loss, %loss_0, %8 : tensor<1x256xf32>, tensor<1x256xf32>, tensor<4x10xf32>
+}

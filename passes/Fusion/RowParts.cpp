@@ -1,0 +1,258 @@
+//===- RowParts.cpp - the ops of a region, some rows at a time ------------===//
+#include "passes/Fusion/RowParts.h"
+
+#include "dialects/Train/OpMarks.h"
+#include "dialects/Train/Ops/OpSupport.h"
+
+using namespace mlir;
+using namespace zc::train;
+
+namespace zc {
+
+namespace {
+
+class RowPartBuilder {
+public:
+  RowPartBuilder(const RowRegion &region, const RowParts &parts)
+      : region(region), parts(parts), builder(region.lastLarge),
+        size(region.rows / parts.count),
+        ops(region.ops.begin(), region.ops.end()) {
+    builder.setInsertionPointAfter(region.lastLarge);
+  }
+
+  void run() {
+    noteOutputs();
+    for (part = 0; part < parts.count; ++part) {
+      made.clear();
+      for (Operation *op : region.ops)
+        build(op);
+    }
+    for (auto &[whole, rows] : outputs)
+      replace(whole, region.sums.contains(whole.getDefiningOp())
+                         ? sums.at(whole)
+                         : join(rows, region.rowDims.at(whole).first));
+  }
+
+private:
+  bool isLast() const { return part + 1 == parts.count; }
+
+  void build(Operation *op) {
+    if (auto view = dyn_cast<ReshapeOp>(op))
+      return note(view.getResult(), partOf(view.getInput()));
+    Operation *copy = copyOp(op);
+    if (region.sums.contains(op))
+      return addTerm(op, copy);
+    for (auto [result, own] : llvm::zip(op->getResults(), copy->getResults()))
+      note(result, own);
+  }
+
+  void note(Value whole, Value own) {
+    made[whole] = own;
+    if (auto output = outputs.find(whole); output != outputs.end())
+      output->second.push_back(own);
+  }
+
+  void noteOutputs();
+  Operation *copyOp(Operation *op);
+  Operation *copyBroadcast(BroadcastOp op, RowDims rows, Value input);
+  Operation *copyReduce(ReduceOp op, RowDims rows, Value input);
+  void addTerm(Operation *op, Operation *copy);
+  Value partOf(Value value);
+  Value slice(Value value, RowDims rows);
+  Value repeat(Value value, RowDims rows, ArrayRef<int64_t> shape);
+  void replace(Value whole, Value result);
+  Value join(ArrayRef<Value> values, int64_t dim);
+
+  /// The shape of a value with `count` rows, which one dim counts.
+  static SmallVector<int64_t> flatShape(Value value, RowDims rows,
+                                        int64_t count) {
+    SmallVector<int64_t> shape(shapeOf(value));
+    shape[rows.first] = count;
+    shape.erase(shape.begin() + rows.first + 1,
+                shape.begin() + rows.first + rows.count);
+    return shape;
+  }
+
+  const RowRegion &region;
+  const RowParts &parts;
+  OpBuilder builder;
+  const int64_t size; // rows of a part
+  int64_t part = 0;
+  DenseMap<Value, Value> made; // of this part
+  /// What others than the region's ops read, with its parts' rows so far.
+  llvm::MapVector<Value, SmallVector<Value>> outputs;
+  DenseMap<Value, Value> sums; // of the parts so far
+  const DenseSet<Operation *> ops;
+};
+
+void RowPartBuilder::noteOutputs() {
+  for (Operation *op : region.ops)
+    for (Value result : op->getResults())
+      if (llvm::any_of(result.getUsers(),
+                       [&](Operation *user) { return !ops.contains(user); }))
+        outputs.insert({result, {}});
+}
+
+/// The dims of a value after those that count rows have become one.
+SmallVector<int64_t> flatDims(ArrayRef<int64_t> dims, int64_t rowDims) {
+  SmallVector<int64_t> flat;
+  for (int64_t dim : dims)
+    if (const int64_t place = std::max<int64_t>(dim - rowDims + 1, 0);
+        flat.empty() || flat.back() != place)
+      flat.push_back(place);
+  return flat;
+}
+
+Operation *RowPartBuilder::copyBroadcast(BroadcastOp op, RowDims rows,
+                                         Value input) {
+  return BroadcastOp::create(
+      builder, op.getLoc(),
+      withShape(op.getType(), flatShape(op.getResult(), rows, size)), input,
+      flatDims(op.getDims(), rows.count));
+}
+
+Operation *RowPartBuilder::copyReduce(ReduceOp op, RowDims rows, Value input) {
+  SmallVector<int64_t> shape(shapeOf(op.getResult()));
+  if (auto own = region.rowDims.find(op.getResult());
+      own != region.rowDims.end())
+    shape = flatShape(op.getResult(), own->second, size);
+  return ReduceOp::create(builder, op.getLoc(), withShape(op.getType(), shape),
+                          op.getKind(), input,
+                          flatDims(op.getDims(), rows.count));
+}
+
+Operation *RowPartBuilder::copyOp(Operation *op) {
+  const auto operands = llvm::map_to_vector(
+      op->getOperands(), [&](Value operand) { return partOf(operand); });
+  auto hasSeveralDims = [&](Value value) {
+    auto rows = region.rowDims.find(value);
+    return rows != region.rowDims.end() && rows->second.count > 1;
+  };
+  if (auto spread = dyn_cast<BroadcastOp>(op);
+      spread && hasSeveralDims(spread.getResult()))
+    return copyBroadcast(spread, region.rowDims.at(spread.getResult()),
+                         operands[0]);
+  if (auto reduce = dyn_cast<ReduceOp>(op);
+      reduce && hasSeveralDims(reduce.getInput()))
+    return copyReduce(reduce, region.rowDims.at(reduce.getInput()),
+                      operands[0]);
+  Operation *copy = op->clone();
+  copy->setDiscardableAttrs(DictionaryAttr::get(op->getContext()));
+  copy->setOperands(operands);
+  builder.insert(copy);
+  const auto types =
+      llvm::map_to_vector(op->getResults(), [&](Value result) -> Type {
+        auto rows = region.rowDims.find(result);
+        if (rows == region.rowDims.end())
+          return result.getType();
+        return withShape(result.getType(),
+                         flatShape(result, rows->second, size));
+      });
+  cast<ShardableOpInterface>(copy).setPartTypes(types);
+  return copy;
+}
+
+/// Adds the part's term of a sum over the rows.
+void RowPartBuilder::addTerm(Operation *op, Operation *copy) {
+  const Location loc = op->getLoc();
+  const Value whole = op->getResult(0);
+  Value term = copy->getResult(0);
+  const bool isProduct = isa<MatmulOp>(copy);
+  if (isProduct) // a library adds up factors of 16 bits in float32
+    term.setType(withComputeType(term.getType()));
+  Value &sum = sums[whole];
+  if (!sum) {
+    sum = term;
+  } else if (!isProduct || parts.isDivided) {
+    auto added = AddOp::create(builder, loc, sum, term);
+    added.setInPlace(isProduct);
+    sum = added;
+  } else {
+    sum = addInPlace(builder, loc, sum, term);
+    if (term.use_empty())
+      copy->erase();
+  }
+  if (!isLast())
+    return;
+  sum = narrow(builder, loc, sum, whole.getType());
+  if (auto rounded = sum.getDefiningOp<ConvertOp>())
+    rounded.setRoundsResult(false); // ranks add up what parts add up
+  // The memory report counts gradients by marks on their producers.
+  copyMarks(op, sum.getDefiningOp());
+}
+
+/// The same for fewer rows, which `shape` has.
+Value RowPartBuilder::repeat(Value value, RowDims rows,
+                             ArrayRef<int64_t> shape) {
+  if (auto spread = value.getDefiningOp<BroadcastOp>())
+    return copyBroadcast(spread, rows, spread.getInput())->getResult(0);
+  auto copy = cast<ConstantOp>(builder.clone(*value.getDefiningOp()));
+  copy.setPartTypes(TypeRange{withShape(value.getType(), shape)});
+  return copy.getResult();
+}
+
+/// The part of a value that is read now.
+Value RowPartBuilder::partOf(Value value) {
+  if (Value known = made.lookup(value))
+    return known;
+  auto rows = region.rowDims.find(value);
+  if (rows == region.rowDims.end())
+    return value;
+  return made[value] = slice(value, rows->second);
+}
+
+Value RowPartBuilder::slice(Value value, RowDims rows) {
+  const Location loc = region.lastLarge->getLoc();
+  const SmallVector<int64_t> shape = flatShape(value, rows, size);
+  if (isRepeated(value, rows))
+    return repeat(value, rows, shape);
+  SmallVector<int64_t> all = flatShape(value, rows, region.rows), own(shape);
+  int64_t dim = rows.first;
+  if (parts.blocks > 1) {
+    all[dim] /= parts.blocks;
+    own[dim] /= parts.blocks;
+    all.insert(all.begin() + dim, parts.blocks);
+    own.insert(own.begin() + dim, parts.blocks);
+    ++dim;
+  }
+  SmallVector<int64_t> offsets(all.size(), 0), strides(all.size(), 1);
+  offsets[dim] = part * own[dim];
+  const Value blocks = reshape(builder, loc, value, all);
+  const Value cut = SliceOp::create(
+      builder, loc, withShape(value.getType(), own), blocks, offsets, strides);
+  return reshape(builder, loc, cut, shape);
+}
+
+Value RowPartBuilder::join(ArrayRef<Value> values, int64_t dim) {
+  const Location loc = region.lastLarge->getLoc();
+  SmallVector<int64_t> shape(shapeOf(values.front()));
+  SmallVector<Value> blocks(values);
+  if (parts.blocks > 1) {
+    shape[dim] /= parts.blocks;
+    shape.insert(shape.begin() + dim, parts.blocks);
+    for (Value &each : blocks)
+      each = reshape(builder, loc, each, shape);
+    ++dim;
+  }
+  shape[dim] *= parts.count;
+  return ConcatOp::create(
+      builder, loc, withShape(values.front().getType(), shape), blocks, dim);
+}
+
+/// Gives the readers outside of a region its result.
+void RowPartBuilder::replace(Value whole, Value result) {
+  const Value shaped =
+      reshape(builder, result.getLoc(), result, shapeOf(whole));
+  whole.replaceUsesWithIf(
+      shaped, [&](OpOperand &use) { return !ops.contains(use.getOwner()); });
+}
+
+} // namespace
+
+void computeInParts(const RowRegion &region, const RowParts &parts) {
+  RowPartBuilder(region, parts).run();
+  for (Operation *op : llvm::reverse(region.ops))
+    op->erase();
+}
+
+} // namespace zc

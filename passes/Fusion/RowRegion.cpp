@@ -1,0 +1,280 @@
+//===- RowRegion.cpp - ops that work row by row around a tensor -----------===//
+#include "passes/Fusion/RowRegion.h"
+
+#include "dialects/Train/Ops/OpSupport.h"
+#include "passes/Sharding/DimClasses.h"
+
+using namespace mlir;
+using namespace zc::train;
+
+namespace zc {
+
+namespace {
+
+using Loops = SmallVector<int, 4>;
+
+/// Whether an op computes the same of rows that one dim counts instead of
+/// several.
+bool takesFlatRows(Operation *op) {
+  return isa<ElementwiseOpInterface, BroadcastOp, ReduceOp, MatmulOp,
+             SoftmaxCrossEntropyOp, SoftmaxCrossEntropyGradOp>(op);
+}
+
+/// The loops of an op that run over the rows, and the one over the columns.
+struct OpLoops {
+  ShardingRule rule, finer;
+  Loops rows;
+  int column = ShardingRule::kWhole; // of the finer rule
+
+  FactorKind kind() const { return rule.factors[rows[0]].kind; }
+
+  /// Whether the rows can be taken a part at a time.
+  bool canDivide(Operation *op) const {
+    if (llvm::is_contained(rows, ShardingRule::kWhole) ||
+        (rows.size() > 1 && !takesFlatRows(op)))
+      return false;
+    return kind() != FactorKind::OtherReduction &&
+           llvm::all_of(rows, [&](int loop) {
+             return rule.factors[loop].kind == kind();
+           });
+  }
+
+  /// The dim that has the columns, of a value with these dims in the finer
+  /// rule.
+  std::optional<int64_t> columnIn(ArrayRef<int> dims) const {
+    const auto *found = llvm::find(dims, column);
+    if (column == ShardingRule::kWhole || found == dims.end())
+      return std::nullopt;
+    return found - dims.begin();
+  }
+};
+
+class RegionFinder {
+public:
+  std::optional<RowRegion> find(Value large) {
+    const int64_t last = int64_t(shapeOf(large).size()) - 1;
+    if (last < 1)
+      return std::nullopt;
+    region.block = large.getParentBlock();
+    mostTerms = numElements(large.getType());
+    region.rows = mostTerms / shapeOf(large)[last];
+    if (!addRows(large, {0, last}, last) || !addLargeOps() || ops.empty() ||
+        !addPaths() || needsSums())
+      return std::nullopt;
+    sort();
+    return std::move(region);
+  }
+
+private:
+  bool addLargeOps();
+  bool addOp(Operation *op, Value from);
+  bool addReshape(ReshapeOp op, Value from);
+  bool addOperands(Operation *op, const OpLoops &loops);
+  bool addResults(Operation *op, const OpLoops &loops);
+  bool addValue(Value value, ArrayRef<int> dims, const Loops &rows,
+                std::optional<int64_t> column);
+  bool addRows(Value value, RowDims dims, std::optional<int64_t> column);
+  bool addPaths();
+  bool addPath(Operation *op);
+  bool needsSums() const;
+  void sort();
+
+  RowRegion region;
+  int64_t mostTerms = 0; // elements of a sum, for which each part has a term
+  llvm::SetVector<Operation *> ops;
+  DenseMap<Value, int64_t> columns; // of the large tensors
+  DenseSet<Value> whole;            // what ops read without dividing its rows
+  SmallVector<Value> pending;       // large tensors whose ops are to be added
+};
+
+/// The dims of an operand or result of `op` by a rule of it; of the first of
+/// several places.
+ArrayRef<int> dimsOf(Operation *op, Value value, const ShardingRule &rule) {
+  for (auto [each, dims] : llvm::zip(op->getOperands(), rule.operandDims))
+    if (each == value)
+      return dims;
+  return rule.resultDims[cast<OpResult>(value).getResultNumber()];
+}
+
+bool RegionFinder::addLargeOps() {
+  while (!pending.empty()) {
+    const Value large = pending.pop_back_val();
+    Operation *maker = large.getDefiningOp();
+    if (!maker || !addOp(maker, large))
+      return false;
+    for (Operation *user : large.getUsers())
+      if (!addOp(user, large))
+        return false;
+  }
+  return true;
+}
+
+bool RegionFinder::addRows(Value value, RowDims dims,
+                           std::optional<int64_t> column) {
+  auto [known, isNew] = region.rowDims.insert({value, dims});
+  if (!(known->second == dims) || whole.contains(value))
+    return false;
+  if (column && columns.insert({value, *column}).second &&
+      !isRepeated(value, dims))
+    pending.push_back(value);
+  return true;
+}
+
+/// A value of an op whose loops `rows` run over the rows.
+bool RegionFinder::addValue(Value value, ArrayRef<int> dims, const Loops &rows,
+                            std::optional<int64_t> column) {
+  auto isOfRows = [&](int loop) { return llvm::is_contained(rows, loop); };
+  const auto *first = llvm::find_if(dims, isOfRows);
+  if (first == dims.end()) {
+    whole.insert(value);
+    return !region.rowDims.contains(value);
+  }
+  const int64_t place = first - dims.begin(), count = rows.size();
+  const bool isTogether = dims.slice(place).take_front(count) == ArrayRef(rows);
+  if (!isTogether || llvm::count_if(dims, isOfRows) != count ||
+      (count > 1 && place != 0))
+    return false;
+  int64_t size = 1;
+  for (int64_t each : shapeOf(value).slice(place, count))
+    size *= each;
+  return size == region.rows && addRows(value, {place, count}, column);
+}
+
+/// The same rows, counted by other dims.
+bool RegionFinder::addReshape(ReshapeOp op, Value from) {
+  const Value to = from == op.getInput() ? op.getResult() : op.getInput();
+  const RowDims rows = region.rowDims.at(from);
+  if (rows.first != 0)
+    return false;
+  const auto tail = shapeOf(from).drop_front(rows.count);
+  const auto shape = shapeOf(to);
+  if (shape.size() <= tail.size() || shape.take_back(tail.size()) != tail)
+    return false;
+  std::optional<int64_t> column;
+  if (columns.contains(from))
+    column = int64_t(shape.size()) - 1;
+  return addRows(to, {0, int64_t(shape.size() - tail.size())}, column);
+}
+
+/// Whether the terms of a sum over rows can be added up, and cost less than
+/// `most` elements if they do not add up in a product.
+bool takesTerms(Operation *op, const ShardingRule &rule, const Loops &rows,
+                int64_t most) {
+  if (op->getNumResults() != 1)
+    return false;
+  const Type type = op->getResult(0).getType();
+  if (!isa<MatmulOp>(op) &&
+      (isNarrow(getElementTypeOrSelf(type)) || numElements(type) > most))
+    return false;
+  // A term of its own would count once per part.
+  for (auto [linearity, dims] : llvm::zip(rule.linearity, rule.operandDims))
+    if (linearity == Linearity::Joint && !llvm::is_contained(dims, rows[0]))
+      return false;
+  return true;
+}
+
+/// Adds an op by a value of it whose rows are known.
+bool RegionFinder::addOp(Operation *op, Value from) {
+  if (!ops.insert(op))
+    return true;
+  if (auto view = dyn_cast<ReshapeOp>(op))
+    return addReshape(view, from);
+  auto shardable = dyn_cast<ShardableOpInterface>(op);
+  if (!shardable)
+    return false;
+  OpLoops loops{shardable.getShardingRule(), shardable.getFinerRule(), {}};
+  const RowDims place = region.rowDims.at(from);
+  loops.rows.assign(
+      dimsOf(op, from, loops.rule).slice(place.first, place.count));
+  if (auto large = columns.find(from); large != columns.end())
+    loops.column = dimsOf(op, from, loops.finer)[large->second];
+  return loops.canDivide(op) && addOperands(op, loops) && addResults(op, loops);
+}
+
+bool RegionFinder::addOperands(Operation *op, const OpLoops &loops) {
+  for (auto [value, dims, finer] : llvm::zip(
+           op->getOperands(), loops.rule.operandDims, loops.finer.operandDims))
+    if (!addValue(value, dims, loops.rows, loops.columnIn(finer)))
+      return false;
+  return true;
+}
+
+bool RegionFinder::addResults(Operation *op, const OpLoops &loops) {
+  if (loops.kind() == FactorKind::Sum) {
+    region.sums.insert(op);
+    return takesTerms(op, loops.rule, loops.rows, mostTerms);
+  }
+  for (auto [value, dims, finer] : llvm::zip(
+           op->getResults(), loops.rule.resultDims, loops.finer.resultDims))
+    if (!addValue(value, dims, loops.rows, loops.columnIn(finer)) ||
+        !region.rowDims.contains(value))
+      return false;
+  return true;
+}
+
+/// Adds the ops between the region's: those that need its results, and whose
+/// results it needs.
+bool RegionFinder::addPaths() {
+  DenseSet<Operation *> after, before;
+  for (Operation &op : *region.block)
+    if (llvm::any_of(op.getOperands(), [&](Value value) {
+          Operation *maker = value.getDefiningOp();
+          return maker && (ops.contains(maker) || after.contains(maker));
+        }))
+      after.insert(&op);
+  for (Operation &op : llvm::reverse(*region.block))
+    if (llvm::any_of(op.getUsers(), [&](Operation *user) {
+          return ops.contains(user) || before.contains(user);
+        }))
+      before.insert(&op);
+  for (Operation &op : *region.block)
+    if (after.contains(&op) && before.contains(&op) && !ops.contains(&op) &&
+        !addPath(&op))
+      return false;
+  return true;
+}
+
+/// One with a number a row saves less memory than it is worth to ask about.
+bool RegionFinder::addPath(Operation *op) {
+  auto hasRows = [&](Value value) { return region.rowDims.contains(value); };
+  auto known = llvm::find_if(op->getOperands(), hasRows);
+  return known != op->operand_end() && addOp(op, *known) &&
+         llvm::all_of(op->getResults(), [&](Value result) {
+           return numElements(result.getType()) == region.rows;
+         });
+}
+
+/// Whether an op of the region reads a sum over all rows.
+bool RegionFinder::needsSums() const {
+  return llvm::any_of(region.sums, [&](Operation *sum) {
+    return llvm::any_of(sum->getUsers(),
+                        [&](Operation *user) { return ops.contains(user); });
+  });
+}
+
+void RegionFinder::sort() {
+  region.ops = ops.takeVector();
+  llvm::sort(region.ops,
+             [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  for (Operation *op : region.ops)
+    if (llvm::any_of(op->getResults(),
+                     [&](Value result) { return columns.contains(result); }))
+      region.lastLarge = op;
+}
+
+} // namespace
+
+bool isRepeated(Value value, RowDims rows) {
+  if (!isa_and_nonnull<BroadcastOp, ConstantOp>(value.getDefiningOp()))
+    return false;
+  for (int64_t dim = rows.first; dim < rows.first + rows.count; ++dim)
+    if (!isRepeatedAlong({value, dim}))
+      return false;
+  return true;
+}
+
+std::optional<RowRegion> findRowRegion(Value large) {
+  return RegionFinder().find(large);
+}
+
+} // namespace zc

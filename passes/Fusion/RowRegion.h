@@ -1,0 +1,55 @@
+//===- RowRegion.h - ops that work row by row around a tensor ---*- C++ -*-===//
+//
+// A large tensor, [rows..., columns], need not exist whole where all ops that
+// make and read it can do so for some of its rows at a time. Their sharding
+// rules say so: an op computes its results row by row, or a sum over the rows.
+//
+//===----------------------------------------------------------------------===//
+#ifndef ZC_PASSES_FUSION_ROWREGION_H
+#define ZC_PASSES_FUSION_ROWREGION_H
+
+#include "mlir/IR/Block.h"
+#include "mlir/IR/Operation.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
+
+#include <optional>
+
+namespace zc {
+
+/// The dims of a tensor that count rows; several only if they are its first.
+struct RowDims {
+  int64_t first, count;
+
+  bool operator==(const RowDims &other) const {
+    return first == other.first && count == other.count;
+  }
+};
+
+struct RowRegion {
+  mlir::Block *block = nullptr;
+  int64_t rows = 0;
+  /// In the block's order.
+  llvm::SmallVector<mlir::Operation *> ops;
+  /// The ops that sum over the rows, each to one result.
+  llvm::SmallPtrSet<mlir::Operation *, 8> sums;
+  /// The rows of the ops' operands and results; those without rows are whole.
+  llvm::DenseMap<mlir::Value, RowDims> rowDims;
+  /// The last op that makes a tensor of all rows and columns.
+  mlir::Operation *lastLarge = nullptr;
+};
+
+/// Whether a constant or a broadcast has the same for all rows, so that anybody
+/// may have it for fewer.
+bool isRepeated(mlir::Value value, RowDims rows);
+
+/// The ops that make and read `large`, [rows..., columns], and all tensors of
+/// the same rows and columns that they are tied to, with the ops between them
+/// that have one number a row; but for what is repeated. None where an op of
+/// these wants rows whole, or needs a sum over all of them.
+std::optional<RowRegion> findRowRegion(mlir::Value large);
+
+} // namespace zc
+
+#endif // ZC_PASSES_FUSION_ROWREGION_H
