@@ -161,7 +161,11 @@ void RowPartBuilder::addTerm(Operation *op, Operation *copy) {
   if (isProduct) // a library adds up factors of 16 bits in float32
     term.setType(withComputeType(term.getType()));
   Value &sum = sums[whole];
-  if (!sum) {
+  if (isa<MatmulAddOp>(copy)) {
+    if (sum) // the first adds to what the whole op adds to
+      copy->setOperand(0, sum);
+    sum = term;
+  } else if (!sum) {
     sum = term;
   } else if (!isProduct || parts.isDivided) {
     auto added = AddOp::create(builder, loc, sum, term);

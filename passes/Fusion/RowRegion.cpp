@@ -1,7 +1,7 @@
 //===- RowRegion.cpp - ops that work row by row around a tensor -----------===//
 #include "passes/Fusion/RowRegion.h"
 
-#include "dialects/Train/Ops/OpSupport.h"
+#include "dialects/Train/Ops/MatmulSupport.h"
 #include "passes/Sharding/DimClasses.h"
 
 using namespace mlir;
@@ -17,7 +17,23 @@ using Loops = SmallVector<int, 4>;
 /// several.
 bool takesFlatRows(Operation *op) {
   return isa<ElementwiseOpInterface, BroadcastOp, ReduceOp, MatmulOp,
-             SoftmaxCrossEntropyOp, SoftmaxCrossEntropyGradOp>(op);
+             MatmulAddOp, SoftmaxCrossEntropyOp, SoftmaxCrossEntropyGradOp>(op);
+}
+
+/// The rule of an op whose parts come one after another: unlike ranks, the
+/// parts of a product that adds to a sum may divide the dim that it sums over.
+ShardingRule ruleAlongTime(ShardableOpInterface op) {
+  ShardingRule rule = op.getShardingRule();
+  auto sum = dyn_cast<MatmulAddOp>(op.getOperation());
+  if (!sum)
+    return rule;
+  rule = ShardingRule::whole(op);
+  addMatmulFactors(rule,
+                   {sum.getLhs(), sum.getRhs(), sum.getTransposeLhs(),
+                    sum.getTransposeRhs()},
+                   /*lhsIndex=*/1, /*splitSum=*/true);
+  rule.operandDims[0] = rule.resultDims[0];
+  return rule;
 }
 
 /// The loops of an op that run over the rows, and the one over the columns.
@@ -162,9 +178,14 @@ bool takesTerms(Operation *op, const ShardingRule &rule, const Loops &rows,
                 int64_t most) {
   if (op->getNumResults() != 1)
     return false;
+  if (isa<MatmulOp>(op))
+    return true;
   const Type type = op->getResult(0).getType();
-  if (!isa<MatmulOp>(op) &&
-      (isNarrow(getElementTypeOrSelf(type)) || numElements(type) > most))
+  if (isNarrow(getElementTypeOrSelf(type)))
+    return false;
+  if (isa<MatmulAddOp>(op))
+    return true; // each part's product adds to the sum of those before
+  if (numElements(type) > most)
     return false;
   // A term of its own would count once per part.
   for (auto [linearity, dims] : llvm::zip(rule.linearity, rule.operandDims))
@@ -182,7 +203,7 @@ bool RegionFinder::addOp(Operation *op, Value from) {
   auto shardable = dyn_cast<ShardableOpInterface>(op);
   if (!shardable)
     return false;
-  OpLoops loops{shardable.getShardingRule(), shardable.getFinerRule(), {}};
+  OpLoops loops{ruleAlongTime(shardable), shardable.getFinerRule(), {}};
   const RowDims place = region.rowDims.at(from);
   loops.rows.assign(
       dimsOf(op, from, loops.rule).slice(place.first, place.count));

@@ -57,11 +57,49 @@ void BufferPlan::placeReturnedValues() {
     Home home{Home::InState, state, {}};
     auto result = dyn_cast<OpResult>(root);
     if (result && !isPart(operand) && homes[result].kind == Home::Fresh &&
-        canWriteInState(result, state, home.operands))
+        canWriteInState(result, state, home.operands)) {
       homes[result] = home;
-    else
+      placeSumsBefore(result, state);
+    } else {
       finalCopies.push_back(index);
+    }
   }
+}
+
+/// The result of another op that `result` may be written over; null: none.
+OpResult BufferPlan::findOverwritten(OpResult result) const {
+  auto op = cast<FusedOp>(result.getOwner());
+  const int64_t number = result.getResultNumber();
+  ArrayRef<int64_t> pairs = op.getSharedBuffers();
+  for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
+    const Value operand = op.getInputs()[pairs[i]];
+    const Value root = getTensorRoot(operand);
+    auto before = dyn_cast<OpResult>(root);
+    if (pairs[i + 1] == number && before && !isPart(operand) &&
+        isFreeAfter(root, op) &&
+        mayShare(op, operandsWithRoot(op, root), number))
+      return before;
+  }
+  return nullptr;
+}
+
+/// A state's new value may be a sum to which several ops add in place, one
+/// after another: then the first adds to the state, too.
+void BufferPlan::placeSumsBefore(OpResult last, FlatSymbolRefAttr state) {
+  SmallVector<OpResult> sums = {last};
+  Home first{Home::InState, state, {}};
+  while (first.operands.empty()) {
+    const OpResult before = findOverwritten(sums.back());
+    if (!before || homes[before].kind != Home::Fresh ||
+        !canWriteInState(before, state, first.operands))
+      return;
+    sums.push_back(before);
+  }
+  homes[sums.back()] = first;
+  for (auto [sum, before] :
+       llvm::zip(ArrayRef(sums).drop_back(), ArrayRef(sums).drop_front()))
+    homes[sum] = {Home::InState, state,
+                  operandsWithRoot(cast<FusedOp>(sum.getOwner()), before)};
 }
 
 /// Whether an async collective may still read `root` while `op` runs.

@@ -20,9 +20,10 @@ struct Home {
 /// Decides, for a program in its final order, which values share memory.
 ///
 /// The new value of a state goes straight to the state's buffer if every reader
-/// of the old value comes before, or is the writer and allows it. Any other
-/// result takes the transient memory of an operand that nobody reads later. An
-/// async collective reads until it has been waited for.
+/// of the old value comes before, or is the writer and allows it; so do the
+/// sums that it is made of, where each adds to the one before in place. Any
+/// other result takes the transient memory of an operand that nobody reads
+/// later. An async collective reads until it has been waited for.
 class BufferPlan {
 public:
   explicit BufferPlan(mlir::func::FuncOp program);
@@ -46,6 +47,8 @@ public:
 private:
   void numberUses();
   void placeReturnedValues();
+  void placeSumsBefore(mlir::OpResult last, mlir::FlatSymbolRefAttr state);
+  mlir::OpResult findOverwritten(mlir::OpResult result) const;
   bool canWriteInState(mlir::OpResult result, mlir::FlatSymbolRefAttr state,
                        llvm::SmallVectorImpl<unsigned> &operands) const;
   void placeResults(train::FusedOp op);

@@ -423,3 +423,51 @@ func.func @step(%w: !t {train.state = @w})
   }
   return %new, %old, %y : !t, !p, !p
 }
+
+// -----
+
+// Tests that a state's new value that is added to it in two turns needs no memory
+// beside the state, and that the first sum has its own where it is read later.
+!t = tensor<4x4xf32>
+// CHECK-LABEL: sched.program @twice
+// CHECK-NOT:     sched.alloc
+// CHECK:         sched.launch
+// CHECK-NOT:     sched.alloc
+// CHECK:         sched.launch
+// CHECK-NOT:     sched.alloc
+// CHECK-LABEL: sched.program @read_later
+// CHECK:         sched.alloc {{.*}}memref<4x4xf32>
+// CHECK:         sched.launch
+train.state @w "parameter" : !t
+func.func @twice(%w: !t {train.state = @w}, %g: !t {train.input = "g"}) -> (!t {train.state = @w}) {
+  %0 = train.fused(%w, %g) {shared_buffers = array<i64: 0, 0>} : (!t, !t) -> !t {
+  ^bb0(%a: !t, %b: !t):
+    %1 = train.matmul_add %a, %b, %b : (!t, !t, !t) -> !t
+    train.yield %1 : !t
+  }
+  %new = train.fused(%0, %g) {shared_buffers = array<i64: 0, 0>} : (!t, !t) -> !t {
+  ^bb0(%a: !t, %b: !t):
+    %1 = train.matmul_add %a, %b, %b : (!t, !t, !t) -> !t
+    train.yield %1 : !t
+  }
+  return %new : !t
+}
+func.func @read_later(%w: !t {train.state = @w}, %g: !t {train.input = "g"})
+    -> (!t {train.state = @w}, !t {train.output = "y"}) {
+  %0 = train.fused(%w, %g) {shared_buffers = array<i64: 0, 0>} : (!t, !t) -> !t {
+  ^bb0(%a: !t, %b: !t):
+    %1 = train.matmul_add %a, %b, %b : (!t, !t, !t) -> !t
+    train.yield %1 : !t
+  }
+  %new = train.fused(%0, %g) {shared_buffers = array<i64: 0, 0>} : (!t, !t) -> !t {
+  ^bb0(%a: !t, %b: !t):
+    %1 = train.matmul_add %a, %b, %b : (!t, !t, !t) -> !t
+    train.yield %1 : !t
+  }
+  %y = train.fused(%0) : (!t) -> !t {
+  ^bb0(%a: !t):
+    %1 = train.neg %a : (!t) -> !t
+    train.yield %1 : !t
+  }
+  return %new, %y : !t, !t
+}
