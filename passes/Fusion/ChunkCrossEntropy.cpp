@@ -72,14 +72,16 @@ private:
   /// Whether it was done.
   bool chunk(const RowRegion &region, SoftmaxCrossEntropyOp loss) {
     // An evaluation reads logits once.
-    if (region.sums.empty() || region.rows % sampleParts != 0)
+    if (!llvm::any_of(region.ops, llvm::IsaPred<SoftmaxCrossEntropyGradOp>) ||
+        region.rows % sampleParts != 0)
       return false;
     const int64_t count = chooseCount(region.rows / sampleParts,
                                       getTarget(loss).mostChunkSamples());
     if (count == 0)
       return false;
     computeInParts(region, {count, sampleParts, !axis.empty()});
-    sortTopologically(region.block);
+    [[maybe_unused]] const bool isSorted = sortTopologically(region.block);
+    assert(isSorted && "an op between two of a region");
     ++numChunked;
     return true;
   }

@@ -16,21 +16,21 @@ public:
   RowPartBuilder(const RowRegion &region, const RowParts &parts)
       : region(region), parts(parts), builder(region.lastLarge),
         size(region.rows / parts.count),
-        ops(region.ops.begin(), region.ops.end()) {
-    builder.setInsertionPointAfter(region.lastLarge);
-  }
+        ops(region.ops.begin(), region.ops.end()) {}
 
   void run() {
     noteOutputs();
+    builder.setInsertionPointAfter(moveOperands());
     for (part = 0; part < parts.count; ++part) {
       made.clear();
+      slices.clear();
       for (Operation *op : region.ops)
         build(op);
     }
     for (auto &[whole, rows] : outputs)
       replace(whole, region.sums.contains(whole.getDefiningOp())
                          ? sums.at(whole)
-                         : join(rows, region.rowDims.at(whole).first));
+                         : join(rows, region.results.at(whole).first));
   }
 
 private:
@@ -38,7 +38,7 @@ private:
 
   void build(Operation *op) {
     if (auto view = dyn_cast<ReshapeOp>(op))
-      return note(view.getResult(), partOf(view.getInput()));
+      return note(view.getResult(), partOf(view.getInputMutable()));
     Operation *copy = copyOp(op);
     if (region.sums.contains(op))
       return addTerm(op, copy);
@@ -53,11 +53,12 @@ private:
   }
 
   void noteOutputs();
+  Operation *moveOperands();
   Operation *copyOp(Operation *op);
   Operation *copyBroadcast(BroadcastOp op, RowDims rows, Value input);
   Operation *copyReduce(ReduceOp op, RowDims rows, Value input);
   void addTerm(Operation *op, Operation *copy);
-  Value partOf(Value value);
+  Value partOf(OpOperand &operand);
   Value slice(Value value, RowDims rows);
   Value repeat(Value value, RowDims rows, ArrayRef<int64_t> shape);
   void replace(Value whole, Value result);
@@ -78,7 +79,8 @@ private:
   OpBuilder builder;
   const int64_t size; // rows of a part
   int64_t part = 0;
-  DenseMap<Value, Value> made; // of this part
+  DenseMap<Value, Value> made;                       // of this part
+  DenseMap<std::pair<Value, int64_t>, Value> slices; // by the first dim of rows
   /// What others than the region's ops read, with its parts' rows so far.
   llvm::MapVector<Value, SmallVector<Value>> outputs;
   DenseMap<Value, Value> sums; // of the parts so far
@@ -93,6 +95,27 @@ void RowPartBuilder::noteOutputs() {
         outputs.insert({result, {}});
 }
 
+/// Moves what the region reads in front of its parts; else these would all wait
+/// for it, with their tensors of all columns. Returns the op before the first.
+Operation *RowPartBuilder::moveOperands() {
+  DenseSet<Operation *> read;
+  for (Operation &op : llvm::reverse(*region.block))
+    if (!ops.contains(&op) && llvm::any_of(op.getUsers(), [&](Operation *user) {
+          return ops.contains(user) || read.contains(user);
+        }))
+      read.insert(&op);
+  Operation *last = region.lastLarge;
+  for (Operation *op = last->getNextNode(); op;) {
+    Operation *next = op->getNextNode();
+    if (read.contains(op)) {
+      op->moveAfter(last);
+      last = op;
+    }
+    op = next;
+  }
+  return last;
+}
+
 /// The dims of a value after those that count rows have become one.
 SmallVector<int64_t> flatDims(ArrayRef<int64_t> dims, int64_t rowDims) {
   SmallVector<int64_t> flat;
@@ -103,18 +126,30 @@ SmallVector<int64_t> flatDims(ArrayRef<int64_t> dims, int64_t rowDims) {
   return flat;
 }
 
+/// `input` has rows, or is whole: then rows repeat dims of it that have size 1.
 Operation *RowPartBuilder::copyBroadcast(BroadcastOp op, RowDims rows,
                                          Value input) {
+  SmallVector<int64_t> dims, shape;
+  const bool isWhole = input == op.getInput();
+  for (auto [dim, extent] : llvm::zip(op.getDims(), shapeOf(op.getInput()))) {
+    const bool isOfRows = dim >= rows.first && dim < rows.first + rows.count;
+    if (isWhole && isOfRows)
+      continue;
+    dims.push_back(dim);
+    shape.push_back(extent);
+  }
+  if (isWhole)
+    input = reshape(builder, op.getLoc(), input, shape);
   return BroadcastOp::create(
       builder, op.getLoc(),
       withShape(op.getType(), flatShape(op.getResult(), rows, size)), input,
-      flatDims(op.getDims(), rows.count));
+      flatDims(dims, rows.count));
 }
 
 Operation *RowPartBuilder::copyReduce(ReduceOp op, RowDims rows, Value input) {
   SmallVector<int64_t> shape(shapeOf(op.getResult()));
-  if (auto own = region.rowDims.find(op.getResult());
-      own != region.rowDims.end())
+  if (auto own = region.results.find(op.getResult());
+      own != region.results.end())
     shape = flatShape(op.getResult(), own->second, size);
   return ReduceOp::create(builder, op.getLoc(), withShape(op.getType(), shape),
                           op.getKind(), input,
@@ -123,18 +158,12 @@ Operation *RowPartBuilder::copyReduce(ReduceOp op, RowDims rows, Value input) {
 
 Operation *RowPartBuilder::copyOp(Operation *op) {
   const auto operands = llvm::map_to_vector(
-      op->getOperands(), [&](Value operand) { return partOf(operand); });
-  auto hasSeveralDims = [&](Value value) {
-    auto rows = region.rowDims.find(value);
-    return rows != region.rowDims.end() && rows->second.count > 1;
-  };
-  if (auto spread = dyn_cast<BroadcastOp>(op);
-      spread && hasSeveralDims(spread.getResult()))
-    return copyBroadcast(spread, region.rowDims.at(spread.getResult()),
+      op->getOpOperands(), [&](OpOperand &operand) { return partOf(operand); });
+  if (auto spread = dyn_cast<BroadcastOp>(op))
+    return copyBroadcast(spread, region.results.at(spread.getResult()),
                          operands[0]);
-  if (auto reduce = dyn_cast<ReduceOp>(op);
-      reduce && hasSeveralDims(reduce.getInput()))
-    return copyReduce(reduce, region.rowDims.at(reduce.getInput()),
+  if (auto reduce = dyn_cast<ReduceOp>(op))
+    return copyReduce(reduce, region.operands.at(&reduce.getInputMutable()),
                       operands[0]);
   Operation *copy = op->clone();
   copy->setDiscardableAttrs(DictionaryAttr::get(op->getContext()));
@@ -142,8 +171,8 @@ Operation *RowPartBuilder::copyOp(Operation *op) {
   builder.insert(copy);
   const auto types =
       llvm::map_to_vector(op->getResults(), [&](Value result) -> Type {
-        auto rows = region.rowDims.find(result);
-        if (rows == region.rowDims.end())
+        auto rows = region.results.find(result);
+        if (rows == region.results.end())
           return result.getType();
         return withShape(result.getType(),
                          flatShape(result, rows->second, size));
@@ -158,7 +187,7 @@ void RowPartBuilder::addTerm(Operation *op, Operation *copy) {
   const Value whole = op->getResult(0);
   Value term = copy->getResult(0);
   const bool isProduct = isa<MatmulOp>(copy);
-  if (isProduct) // a library adds up factors of 16 bits in float32
+  if (isProduct || isa<ReduceOp>(copy)) // which add up in float32 in any case
     term.setType(withComputeType(term.getType()));
   Value &sum = sums[whole];
   if (isa<MatmulAddOp>(copy)) {
@@ -195,14 +224,16 @@ Value RowPartBuilder::repeat(Value value, RowDims rows,
   return copy.getResult();
 }
 
-/// The part of a value that is read now.
-Value RowPartBuilder::partOf(Value value) {
+/// The part of a value that an operand reads.
+Value RowPartBuilder::partOf(OpOperand &operand) {
+  const Value value = operand.get();
   if (Value known = made.lookup(value))
     return known;
-  auto rows = region.rowDims.find(value);
-  if (rows == region.rowDims.end())
+  auto rows = region.operands.find(&operand);
+  if (rows == region.operands.end())
     return value;
-  return made[value] = slice(value, rows->second);
+  Value &part = slices[{value, rows->second.first}];
+  return part ? part : part = slice(value, rows->second);
 }
 
 Value RowPartBuilder::slice(Value value, RowDims rows) {

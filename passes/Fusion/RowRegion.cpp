@@ -1,6 +1,7 @@
 //===- RowRegion.cpp - ops that work row by row around a tensor -----------===//
 #include "passes/Fusion/RowRegion.h"
 
+#include "dialects/Train/ExpertOps.h"
 #include "dialects/Train/Ops/MatmulSupport.h"
 #include "passes/Sharding/DimClasses.h"
 
@@ -72,10 +73,10 @@ public:
     if (last < 1)
       return std::nullopt;
     region.block = large.getParentBlock();
-    mostTerms = numElements(large.getType());
-    region.rows = mostTerms / shapeOf(large)[last];
-    if (!addRows(large, {0, last}, last) || !addLargeOps() || ops.empty() ||
-        !addPaths() || needsSums())
+    mostElements = numElements(large.getType());
+    region.rows = mostElements / shapeOf(large)[last];
+    if (!addLarge(large, {0, last}, last) || !addLargeOps() || ops.empty() ||
+        !addPaths() || !isTied() || hasWideOutput())
       return std::nullopt;
     sort();
     return std::move(region);
@@ -85,22 +86,32 @@ private:
   bool addLargeOps();
   bool addOp(Operation *op, Value from);
   bool addReshape(ReshapeOp op, Value from);
+  RowDims rowsOf(Value value) const;
   bool addOperands(Operation *op, const OpLoops &loops);
   bool addResults(Operation *op, const OpLoops &loops);
-  bool addValue(Value value, ArrayRef<int> dims, const Loops &rows,
-                std::optional<int64_t> column);
-  bool addRows(Value value, RowDims dims, std::optional<int64_t> column);
+  FailureOr<std::optional<RowDims>> findRows(Value value, ArrayRef<int> dims,
+                                             const Loops &rows) const;
+  bool addOperand(OpOperand &operand, RowDims dims,
+                  std::optional<int64_t> column);
+  bool addResult(OpResult result, RowDims dims, std::optional<int64_t> column);
+  bool addLarge(Value value, RowDims dims, int64_t column);
   bool addPaths();
   bool addPath(Operation *op);
-  bool needsSums() const;
+  bool isTied();
+  bool hasWideOutput() const;
   void sort();
 
+  /// A large tensor whose rows and columns are known.
+  struct Large {
+    RowDims rows;
+    int64_t column;
+  };
+
   RowRegion region;
-  int64_t mostTerms = 0; // elements of a sum, for which each part has a term
+  int64_t mostElements = 0; // of a term of a sum, and of rows that others read
   llvm::SetVector<Operation *> ops;
-  DenseMap<Value, int64_t> columns; // of the large tensors
-  DenseSet<Value> whole;            // what ops read without dividing its rows
-  SmallVector<Value> pending;       // large tensors whose ops are to be added
+  DenseMap<Value, Large> larges;
+  SmallVector<Value> pending; // large tensors whose ops are to be added
 };
 
 /// The dims of an operand or result of `op` by a rule of it; of the first of
@@ -125,51 +136,68 @@ bool RegionFinder::addLargeOps() {
   return true;
 }
 
-bool RegionFinder::addRows(Value value, RowDims dims,
-                           std::optional<int64_t> column) {
-  auto [known, isNew] = region.rowDims.insert({value, dims});
-  if (!(known->second == dims) || whole.contains(value))
-    return false;
-  if (column && columns.insert({value, *column}).second &&
-      !isRepeated(value, dims))
+/// Adds a tensor of all rows and columns; one that is repeated is no reason to
+/// add the ops that make and read it.
+bool RegionFinder::addLarge(Value value, RowDims dims, int64_t column) {
+  if (isRepeated(value, dims))
+    return true;
+  auto [known, isNew] = larges.insert({value, {dims, column}});
+  if (isNew)
     pending.push_back(value);
-  return true;
+  return known->second.rows == dims && known->second.column == column;
 }
 
-/// A value of an op whose loops `rows` run over the rows.
-bool RegionFinder::addValue(Value value, ArrayRef<int> dims, const Loops &rows,
-                            std::optional<int64_t> column) {
+bool RegionFinder::addOperand(OpOperand &operand, RowDims dims,
+                              std::optional<int64_t> column) {
+  region.operands.insert({&operand, dims});
+  return !column || addLarge(operand.get(), dims, *column);
+}
+
+bool RegionFinder::addResult(OpResult result, RowDims dims,
+                             std::optional<int64_t> column) {
+  region.results.insert({result, dims});
+  return !column || addLarge(result, dims, *column);
+}
+
+/// The rows of a value of an op whose loops `rows` run over them; none if it
+/// has none, a failure if they cannot be divided.
+FailureOr<std::optional<RowDims>>
+RegionFinder::findRows(Value value, ArrayRef<int> dims,
+                       const Loops &rows) const {
   auto isOfRows = [&](int loop) { return llvm::is_contained(rows, loop); };
   const auto *first = llvm::find_if(dims, isOfRows);
-  if (first == dims.end()) {
-    whole.insert(value);
-    return !region.rowDims.contains(value);
-  }
+  if (first == dims.end())
+    return std::optional<RowDims>();
   const int64_t place = first - dims.begin(), count = rows.size();
   const bool isTogether = dims.slice(place).take_front(count) == ArrayRef(rows);
   if (!isTogether || llvm::count_if(dims, isOfRows) != count ||
       (count > 1 && place != 0))
-    return false;
+    return failure();
   int64_t size = 1;
   for (int64_t each : shapeOf(value).slice(place, count))
     size *= each;
-  return size == region.rows && addRows(value, {place, count}, column);
+  if (size != region.rows)
+    return failure();
+  return std::optional<RowDims>({place, count});
 }
 
 /// The same rows, counted by other dims.
 bool RegionFinder::addReshape(ReshapeOp op, Value from) {
-  const Value to = from == op.getInput() ? op.getResult() : op.getInput();
-  const RowDims rows = region.rowDims.at(from);
-  if (rows.first != 0)
-    return false;
+  const bool isForwards = from == op.getInput();
+  const Value to = isForwards ? Value(op.getResult()) : op.getInput();
+  const RowDims rows = rowsOf(from);
   const auto tail = shapeOf(from).drop_front(rows.count);
   const auto shape = shapeOf(to);
-  if (shape.size() <= tail.size() || shape.take_back(tail.size()) != tail)
+  if (rows.first != 0 || shape.size() <= tail.size() ||
+      shape.take_back(tail.size()) != tail)
     return false;
+  const RowDims there = {0, int64_t(shape.size() - tail.size())};
   std::optional<int64_t> column;
-  if (columns.contains(from))
-    column = int64_t(shape.size()) - 1;
-  return addRows(to, {0, int64_t(shape.size() - tail.size())}, column);
+  if (auto large = larges.find(from); large != larges.end())
+    column = large->second.column + there.count - rows.count;
+  region.operands.insert({&op.getInputMutable(), isForwards ? rows : there});
+  region.results.insert({op.getResult(), isForwards ? there : rows});
+  return !column || addLarge(to, there, *column);
 }
 
 /// Whether the terms of a sum over rows can be added up, and cost less than
@@ -181,7 +209,7 @@ bool takesTerms(Operation *op, const ShardingRule &rule, const Loops &rows,
   if (isa<MatmulOp>(op))
     return true;
   const Type type = op->getResult(0).getType();
-  if (isNarrow(getElementTypeOrSelf(type)))
+  if (isNarrow(getElementTypeOrSelf(type)) && !isa<ReduceOp>(op))
     return false;
   if (isa<MatmulAddOp>(op))
     return true; // each part's product adds to the sum of those before
@@ -201,35 +229,47 @@ bool RegionFinder::addOp(Operation *op, Value from) {
   if (auto view = dyn_cast<ReshapeOp>(op))
     return addReshape(view, from);
   auto shardable = dyn_cast<ShardableOpInterface>(op);
-  if (!shardable)
+  if (!shardable || isa<GroupedMatmulOp>(op)) // whose order numbers all rows
     return false;
   OpLoops loops{ruleAlongTime(shardable), shardable.getFinerRule(), {}};
-  const RowDims place = region.rowDims.at(from);
+  const RowDims place = rowsOf(from);
   loops.rows.assign(
       dimsOf(op, from, loops.rule).slice(place.first, place.count));
-  if (auto large = columns.find(from); large != columns.end())
-    loops.column = dimsOf(op, from, loops.finer)[large->second];
+  if (auto large = larges.find(from); large != larges.end())
+    loops.column = dimsOf(op, from, loops.finer)[large->second.column];
   return loops.canDivide(op) && addOperands(op, loops) && addResults(op, loops);
 }
 
+/// The rows of a large tensor, or of a result of the region.
+RowDims RegionFinder::rowsOf(Value value) const {
+  auto large = larges.find(value);
+  return large != larges.end() ? large->second.rows : region.results.at(value);
+}
+
 bool RegionFinder::addOperands(Operation *op, const OpLoops &loops) {
-  for (auto [value, dims, finer] : llvm::zip(
-           op->getOperands(), loops.rule.operandDims, loops.finer.operandDims))
-    if (!addValue(value, dims, loops.rows, loops.columnIn(finer)))
+  for (auto [operand, dims, finer] :
+       llvm::zip(op->getOpOperands(), loops.rule.operandDims,
+                 loops.finer.operandDims)) {
+    auto rows = findRows(operand.get(), dims, loops.rows);
+    if (failed(rows) ||
+        (*rows && !addOperand(operand, **rows, loops.columnIn(finer))))
       return false;
+  }
   return true;
 }
 
 bool RegionFinder::addResults(Operation *op, const OpLoops &loops) {
   if (loops.kind() == FactorKind::Sum) {
     region.sums.insert(op);
-    return takesTerms(op, loops.rule, loops.rows, mostTerms);
+    return takesTerms(op, loops.rule, loops.rows, mostElements);
   }
-  for (auto [value, dims, finer] : llvm::zip(
-           op->getResults(), loops.rule.resultDims, loops.finer.resultDims))
-    if (!addValue(value, dims, loops.rows, loops.columnIn(finer)) ||
-        !region.rowDims.contains(value))
+  for (auto [result, dims, finer] : llvm::zip(
+           op->getResults(), loops.rule.resultDims, loops.finer.resultDims)) {
+    auto rows = findRows(result, dims, loops.rows);
+    if (failed(rows) || !*rows ||
+        !addResult(result, **rows, loops.columnIn(finer)))
       return false;
+  }
   return true;
 }
 
@@ -257,7 +297,7 @@ bool RegionFinder::addPaths() {
 
 /// One with a number a row saves less memory than it is worth to ask about.
 bool RegionFinder::addPath(Operation *op) {
-  auto hasRows = [&](Value value) { return region.rowDims.contains(value); };
+  auto hasRows = [&](Value value) { return region.results.contains(value); };
   auto known = llvm::find_if(op->getOperands(), hasRows);
   return known != op->operand_end() && addOp(op, *known) &&
          llvm::all_of(op->getResults(), [&](Value result) {
@@ -265,11 +305,28 @@ bool RegionFinder::addPath(Operation *op) {
          });
 }
 
-/// Whether an op of the region reads a sum over all rows.
-bool RegionFinder::needsSums() const {
-  return llvm::any_of(region.sums, [&](Operation *sum) {
-    return llvm::any_of(sum->getUsers(),
-                        [&](Operation *user) { return ops.contains(user); });
+/// Whether the region's ops read each other's rows as they are made. Sums have
+/// none.
+bool RegionFinder::isTied() {
+  return llvm::all_of(ops, [&](Operation *op) {
+    return llvm::all_of(op->getOpOperands(), [&](OpOperand &operand) {
+      if (!ops.contains(operand.get().getDefiningOp()))
+        return true;
+      auto made = region.results.find(operand.get());
+      auto read = region.operands.find(&operand);
+      return made != region.results.end() && read != region.operands.end() &&
+             made->second == read->second;
+    });
+  });
+}
+
+/// Whether other ops read rows that would be joined for more than is saved.
+bool RegionFinder::hasWideOutput() const {
+  return llvm::any_of(region.results, [&](const auto &entry) {
+    const Value result = entry.first;
+    return numElements(result.getType()) > mostElements &&
+           llvm::any_of(result.getUsers(),
+                        [&](Operation *user) { return !ops.contains(user); });
   });
 }
 
@@ -279,7 +336,7 @@ void RegionFinder::sort() {
              [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
   for (Operation *op : region.ops)
     if (llvm::any_of(op->getResults(),
-                     [&](Value result) { return columns.contains(result); }))
+                     [&](Value result) { return larges.contains(result); }))
       region.lastLarge = op;
 }
 

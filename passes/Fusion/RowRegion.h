@@ -34,8 +34,10 @@ struct RowRegion {
   llvm::SmallVector<mlir::Operation *> ops;
   /// The ops that sum over the rows, each to one result.
   llvm::SmallPtrSet<mlir::Operation *, 8> sums;
-  /// The rows of the ops' operands and results; those without rows are whole.
-  llvm::DenseMap<mlir::Value, RowDims> rowDims;
+  /// The rows of the ops' results, and of what each operand reads; those
+  /// without rows are whole.
+  llvm::DenseMap<mlir::Value, RowDims> results;
+  llvm::DenseMap<mlir::OpOperand *, RowDims> operands;
   /// The last op that makes a tensor of all rows and columns.
   mlir::Operation *lastLarge = nullptr;
 };
@@ -47,7 +49,8 @@ bool isRepeated(mlir::Value value, RowDims rows);
 /// The ops that make and read `large`, [rows..., columns], and all tensors of
 /// the same rows and columns that they are tied to, with the ops between them
 /// that have one number a row; but for what is repeated. None where an op of
-/// these wants rows whole, or needs a sum over all of them.
+/// these wants rows whole, or needs a sum over all of them, and where others
+/// read rows of more elements than `large` has.
 std::optional<RowRegion> findRowRegion(mlir::Value large);
 
 } // namespace zc

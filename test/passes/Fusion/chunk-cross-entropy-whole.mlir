@@ -69,3 +69,20 @@ func.func @evaluation(%x: tensor<256x4xf32>, %w: tensor<4x10xf32>, %t: tensor<25
       : (tensor<256x10xf32>, tensor<256xi64>) -> (tensor<256xf32>, tensor<256xf32>)
   return %loss : tensor<256xf32>
 }
+
+// -----
+
+// A gradient that is padded before it is read would be joined whole.
+// CHECK-LABEL: func.func @padded
+// CHECK-NOT: tensor<192x
+func.func @padded(%x: tensor<384x4xf64> {train.input = "x"}, %w: tensor<4x8xf64> {train.input = "w"}, %g: tensor<384xf64> {train.input = "g"}, %t: tensor<384xi64> {train.input = "t", train.range = array<i64: 0, 6>})
+    -> (tensor<384xf64>, tensor<4x8xf64>, tensor<6xf64>) {
+  %v1 = train.matmul %x, %w : (tensor<384x4xf64>, tensor<4x8xf64>) -> tensor<384x8xf64>
+  %v2 = train.slice %v1 {offsets = array<i64: 0, 0>, strides = array<i64: 1, 1>} : (tensor<384x8xf64>) -> tensor<384x6xf64>
+  %v3_0, %v3_1 = train.softmax_cross_entropy %v2, %t {ignore_index = 2 : i64} : (tensor<384x6xf64>, tensor<384xi64>) -> (tensor<384xf64>, tensor<384xf64>)
+  %v4 = train.softmax_cross_entropy_grad %v2, %t, %v3_1, %g {ignore_index = 2 : i64} : (tensor<384x6xf64>, tensor<384xi64>, tensor<384xf64>, tensor<384xf64>) -> tensor<384x6xf64>
+  %v5 = train.reduce "sum" %v4 {dims = array<i64: 0>} : (tensor<384x6xf64>) -> tensor<6xf64>
+  %v6 = train.pad %v4 {low = array<i64: 0, 0>, interior = array<i64: 0, 0>} : (tensor<384x6xf64>) -> tensor<384x8xf64>
+  %v7 = train.matmul %x, %v6 {transpose_lhs} : (tensor<384x4xf64>, tensor<384x8xf64>) -> tensor<4x8xf64>
+  return %v3_0, %v7, %v5 : tensor<384xf64>, tensor<4x8xf64>, tensor<6xf64>
+}
