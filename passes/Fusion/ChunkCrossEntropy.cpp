@@ -12,6 +12,7 @@
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/Analysis/Tensors.h"
 #include "passes/Fusion/Passes.h"
 #include "passes/Fusion/RowParts.h"
 #include "passes/Sharding/DimClasses.h"
@@ -61,8 +62,7 @@ struct ChunkCrossEntropy
 private:
   /// Whether a rank has so many bytes of logits.
   bool isLarge(SoftmaxCrossEntropyOp loss) {
-    auto type = cast<RankedTensorType>(loss.getLogits().getType());
-    const int64_t bytes = numElements(type) * type.getElementTypeBitWidth() / 8;
+    const int64_t bytes = bytesOf(loss.getLogits());
     if (axis.empty() || bytes < minBytes)
       return bytes >= minBytes;
     const int64_t ways = countClassParts(loss.getLogits());

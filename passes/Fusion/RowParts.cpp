@@ -39,7 +39,7 @@ private:
   void build(Operation *op) {
     if (auto view = dyn_cast<ReshapeOp>(op))
       return note(view.getResult(), partOf(view.getInputMutable()));
-    Operation *copy = copyOp(op);
+    Operation *copy = copyOfRegion(op);
     if (region.sums.contains(op))
       return addTerm(op, copy);
     for (auto [result, own] : llvm::zip(op->getResults(), copy->getResults()))
@@ -54,9 +54,9 @@ private:
 
   void noteOutputs();
   Operation *moveOperands();
-  Operation *copyOp(Operation *op);
-  Operation *copyBroadcast(BroadcastOp op, RowDims rows, Value input);
-  Operation *copyReduce(ReduceOp op, RowDims rows, Value input);
+  Operation *copyOfRegion(Operation *op);
+  Operation *copyOp(Operation *op, ArrayRef<Type> types);
+  void flattenDims(BroadcastOp op, BroadcastOp copy, RowDims rows);
   void addTerm(Operation *op, Operation *copy);
   Value partOf(OpOperand &operand);
   Value slice(Value value, RowDims rows);
@@ -73,6 +73,17 @@ private:
                 shape.begin() + rows.first + rows.count);
     return shape;
   }
+
+  /// A shape whose dim of rows has one in front of it that counts blocks, where
+  /// there are several; and the rows' dim then.
+  SmallVector<int64_t> inBlocks(SmallVector<int64_t> shape, int64_t dim) const {
+    if (parts.blocks > 1) {
+      shape[dim] /= parts.blocks;
+      shape.insert(shape.begin() + dim, parts.blocks);
+    }
+    return shape;
+  }
+  int64_t dimInBlocks(int64_t dim) const { return dim + (parts.blocks > 1); }
 
   const RowRegion &region;
   const RowParts &parts;
@@ -98,16 +109,10 @@ void RowPartBuilder::noteOutputs() {
 /// Moves what the region reads in front of its parts; else these would all wait
 /// for it, with their tensors of all columns. Returns the op before the first.
 Operation *RowPartBuilder::moveOperands() {
-  DenseSet<Operation *> read;
-  for (Operation &op : llvm::reverse(*region.block))
-    if (!ops.contains(&op) && llvm::any_of(op.getUsers(), [&](Operation *user) {
-          return ops.contains(user) || read.contains(user);
-        }))
-      read.insert(&op);
   Operation *last = region.lastLarge;
   for (Operation *op = last->getNextNode(); op;) {
     Operation *next = op->getNextNode();
-    if (read.contains(op)) {
+    if (region.needed.contains(op) && !ops.contains(op)) {
       op->moveAfter(last);
       last = op;
     }
@@ -126,58 +131,54 @@ SmallVector<int64_t> flatDims(ArrayRef<int64_t> dims, int64_t rowDims) {
   return flat;
 }
 
-/// `input` has rows, or is whole: then rows repeat dims of it that have size 1.
-Operation *RowPartBuilder::copyBroadcast(BroadcastOp op, RowDims rows,
-                                         Value input) {
-  SmallVector<int64_t> dims, shape;
-  const bool isWhole = input == op.getInput();
-  for (auto [dim, extent] : llvm::zip(op.getDims(), shapeOf(op.getInput()))) {
-    const bool isOfRows = dim >= rows.first && dim < rows.first + rows.count;
-    if (isWhole && isOfRows)
-      continue;
-    dims.push_back(dim);
-    shape.push_back(extent);
+/// Gives a broadcast's copy the dims of flat rows. Without rows, its operand
+/// may have dims of size 1 that rows repeat; they are left out.
+void RowPartBuilder::flattenDims(BroadcastOp op, BroadcastOp copy,
+                                 RowDims rows) {
+  SmallVector<int64_t> dims(op.getDims());
+  if (!region.operands.contains(&op.getInputMutable())) {
+    SmallVector<int64_t> shape;
+    dims.clear();
+    for (auto [dim, extent] : llvm::zip(op.getDims(), shapeOf(op.getInput())))
+      if (dim < rows.first || dim >= rows.first + rows.count) {
+        dims.push_back(dim);
+        shape.push_back(extent);
+      }
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(copy);
+    copy.getInputMutable().assign(
+        reshape(builder, op.getLoc(), op.getInput(), shape));
   }
-  if (isWhole)
-    input = reshape(builder, op.getLoc(), input, shape);
-  return BroadcastOp::create(
-      builder, op.getLoc(),
-      withShape(op.getType(), flatShape(op.getResult(), rows, size)), input,
-      flatDims(dims, rows.count));
+  copy.setDims(flatDims(dims, rows.count));
 }
 
-Operation *RowPartBuilder::copyReduce(ReduceOp op, RowDims rows, Value input) {
-  SmallVector<int64_t> shape(shapeOf(op.getResult()));
-  if (auto own = region.results.find(op.getResult());
-      own != region.results.end())
-    shape = flatShape(op.getResult(), own->second, size);
-  return ReduceOp::create(builder, op.getLoc(), withShape(op.getType(), shape),
-                          op.getKind(), input,
-                          flatDims(op.getDims(), rows.count));
-}
-
-Operation *RowPartBuilder::copyOp(Operation *op) {
+/// An op that reads its operands' parts, with results of these types.
+Operation *RowPartBuilder::copyOp(Operation *op, ArrayRef<Type> types) {
   const auto operands = llvm::map_to_vector(
       op->getOpOperands(), [&](OpOperand &operand) { return partOf(operand); });
-  if (auto spread = dyn_cast<BroadcastOp>(op))
-    return copyBroadcast(spread, region.results.at(spread.getResult()),
-                         operands[0]);
-  if (auto reduce = dyn_cast<ReduceOp>(op))
-    return copyReduce(reduce, region.operands.at(&reduce.getInputMutable()),
-                      operands[0]);
   Operation *copy = op->clone();
   copy->setDiscardableAttrs(DictionaryAttr::get(op->getContext()));
   copy->setOperands(operands);
   builder.insert(copy);
-  const auto types =
-      llvm::map_to_vector(op->getResults(), [&](Value result) -> Type {
+  cast<ShardableOpInterface>(copy).setPartTypes(types);
+  return copy;
+}
+
+Operation *RowPartBuilder::copyOfRegion(Operation *op) {
+  Operation *copy = copyOp(
+      op, llvm::map_to_vector(op->getResults(), [&](Value result) -> Type {
         auto rows = region.results.find(result);
         if (rows == region.results.end())
           return result.getType();
         return withShape(result.getType(),
                          flatShape(result, rows->second, size));
-      });
-  cast<ShardableOpInterface>(copy).setPartTypes(types);
+      }));
+  if (auto spread = dyn_cast<BroadcastOp>(op))
+    flattenDims(spread, cast<BroadcastOp>(copy),
+                region.results.at(spread.getResult()));
+  if (auto reduce = dyn_cast<ReduceOp>(op))
+    cast<ReduceOp>(copy).setDims(flatDims(
+        reduce.getDims(), region.operands.at(&reduce.getInputMutable()).count));
   return copy;
 }
 
@@ -217,11 +218,11 @@ void RowPartBuilder::addTerm(Operation *op, Operation *copy) {
 /// The same for fewer rows, which `shape` has.
 Value RowPartBuilder::repeat(Value value, RowDims rows,
                              ArrayRef<int64_t> shape) {
-  if (auto spread = value.getDefiningOp<BroadcastOp>())
-    return copyBroadcast(spread, rows, spread.getInput())->getResult(0);
-  auto copy = cast<ConstantOp>(builder.clone(*value.getDefiningOp()));
-  copy.setPartTypes(TypeRange{withShape(value.getType(), shape)});
-  return copy.getResult();
+  Operation *op = value.getDefiningOp();
+  Operation *copy = copyOp(op, Type(withShape(value.getType(), shape)));
+  if (auto spread = dyn_cast<BroadcastOp>(op))
+    flattenDims(spread, cast<BroadcastOp>(copy), rows);
+  return copy->getResult(0);
 }
 
 /// The part of a value that an operand reads.
@@ -241,15 +242,9 @@ Value RowPartBuilder::slice(Value value, RowDims rows) {
   const SmallVector<int64_t> shape = flatShape(value, rows, size);
   if (isRepeated(value, rows))
     return repeat(value, rows, shape);
-  SmallVector<int64_t> all = flatShape(value, rows, region.rows), own(shape);
-  int64_t dim = rows.first;
-  if (parts.blocks > 1) {
-    all[dim] /= parts.blocks;
-    own[dim] /= parts.blocks;
-    all.insert(all.begin() + dim, parts.blocks);
-    own.insert(own.begin() + dim, parts.blocks);
-    ++dim;
-  }
+  const auto all = inBlocks(flatShape(value, rows, region.rows), rows.first);
+  const auto own = inBlocks(shape, rows.first);
+  const int64_t dim = dimInBlocks(rows.first);
   SmallVector<int64_t> offsets(all.size(), 0), strides(all.size(), 1);
   offsets[dim] = part * own[dim];
   const Value blocks = reshape(builder, loc, value, all);
@@ -260,18 +255,13 @@ Value RowPartBuilder::slice(Value value, RowDims rows) {
 
 Value RowPartBuilder::join(ArrayRef<Value> values, int64_t dim) {
   const Location loc = region.lastLarge->getLoc();
-  SmallVector<int64_t> shape(shapeOf(values.front()));
-  SmallVector<Value> blocks(values);
-  if (parts.blocks > 1) {
-    shape[dim] /= parts.blocks;
-    shape.insert(shape.begin() + dim, parts.blocks);
-    for (Value &each : blocks)
-      each = reshape(builder, loc, each, shape);
-    ++dim;
-  }
-  shape[dim] *= parts.count;
-  return ConcatOp::create(
-      builder, loc, withShape(values.front().getType(), shape), blocks, dim);
+  auto shape = inBlocks(SmallVector<int64_t>(shapeOf(values.front())), dim);
+  const auto blocks = llvm::map_to_vector(
+      values, [&](Value each) { return reshape(builder, loc, each, shape); });
+  shape[dimInBlocks(dim)] *= parts.count;
+  return ConcatOp::create(builder, loc,
+                          withShape(values.front().getType(), shape), blocks,
+                          dimInBlocks(dim));
 }
 
 /// Gives the readers outside of a region its result.

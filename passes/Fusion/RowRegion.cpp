@@ -24,17 +24,9 @@ bool takesFlatRows(Operation *op) {
 /// The rule of an op whose parts come one after another: unlike ranks, the
 /// parts of a product that adds to a sum may divide the dim that it sums over.
 ShardingRule ruleAlongTime(ShardableOpInterface op) {
-  ShardingRule rule = op.getShardingRule();
-  auto sum = dyn_cast<MatmulAddOp>(op.getOperation());
-  if (!sum)
-    return rule;
-  rule = ShardingRule::whole(op);
-  addMatmulFactors(rule,
-                   {sum.getLhs(), sum.getRhs(), sum.getTransposeLhs(),
-                    sum.getTransposeRhs()},
-                   /*lhsIndex=*/1, /*splitSum=*/true);
-  rule.operandDims[0] = rule.resultDims[0];
-  return rule;
+  if (auto sum = dyn_cast<MatmulAddOp>(op.getOperation()))
+    return getMatmulAddRule(sum, /*splitSum=*/true);
+  return op.getShardingRule();
 }
 
 /// The loops of an op that run over the rows, and the one over the columns.
@@ -91,9 +83,9 @@ private:
   bool addResults(Operation *op, const OpLoops &loops);
   FailureOr<std::optional<RowDims>> findRows(Value value, ArrayRef<int> dims,
                                              const Loops &rows) const;
-  bool addOperand(OpOperand &operand, RowDims dims,
-                  std::optional<int64_t> column);
-  bool addResult(OpResult result, RowDims dims, std::optional<int64_t> column);
+  FailureOr<std::optional<RowDims>> addValue(Value value, ArrayRef<int> dims,
+                                             ArrayRef<int> finer,
+                                             const OpLoops &loops);
   bool addLarge(Value value, RowDims dims, int64_t column);
   bool addPaths();
   bool addPath(Operation *op);
@@ -147,18 +139,6 @@ bool RegionFinder::addLarge(Value value, RowDims dims, int64_t column) {
   return known->second.rows == dims && known->second.column == column;
 }
 
-bool RegionFinder::addOperand(OpOperand &operand, RowDims dims,
-                              std::optional<int64_t> column) {
-  region.operands.insert({&operand, dims});
-  return !column || addLarge(operand.get(), dims, *column);
-}
-
-bool RegionFinder::addResult(OpResult result, RowDims dims,
-                             std::optional<int64_t> column) {
-  region.results.insert({result, dims});
-  return !column || addLarge(result, dims, *column);
-}
-
 /// The rows of a value of an op whose loops `rows` run over them; none if it
 /// has none, a failure if they cannot be divided.
 FailureOr<std::optional<RowDims>>
@@ -173,10 +153,8 @@ RegionFinder::findRows(Value value, ArrayRef<int> dims,
   if (!isTogether || llvm::count_if(dims, isOfRows) != count ||
       (count > 1 && place != 0))
     return failure();
-  int64_t size = 1;
-  for (int64_t each : shapeOf(value).slice(place, count))
-    size *= each;
-  if (size != region.rows)
+  if (ShapedType::getNumElements(shapeOf(value).slice(place, count)) !=
+      region.rows)
     return failure();
   return std::optional<RowDims>({place, count});
 }
@@ -246,14 +224,30 @@ RowDims RegionFinder::rowsOf(Value value) const {
   return large != larges.end() ? large->second.rows : region.results.at(value);
 }
 
+/// Does as findRows for a value with these dims in the rule and in the finer
+/// one, and adds it if it is large.
+FailureOr<std::optional<RowDims>> RegionFinder::addValue(Value value,
+                                                         ArrayRef<int> dims,
+                                                         ArrayRef<int> finer,
+                                                         const OpLoops &loops) {
+  auto rows = findRows(value, dims, loops.rows);
+  if (failed(rows) || !*rows)
+    return rows;
+  if (auto column = loops.columnIn(finer);
+      column && !addLarge(value, **rows, *column))
+    return failure();
+  return rows;
+}
+
 bool RegionFinder::addOperands(Operation *op, const OpLoops &loops) {
   for (auto [operand, dims, finer] :
        llvm::zip(op->getOpOperands(), loops.rule.operandDims,
                  loops.finer.operandDims)) {
-    auto rows = findRows(operand.get(), dims, loops.rows);
-    if (failed(rows) ||
-        (*rows && !addOperand(operand, **rows, loops.columnIn(finer))))
+    auto rows = addValue(operand.get(), dims, finer, loops);
+    if (failed(rows))
       return false;
+    if (*rows)
+      region.operands.insert({&operand, **rows});
   }
   return true;
 }
@@ -265,10 +259,10 @@ bool RegionFinder::addResults(Operation *op, const OpLoops &loops) {
   }
   for (auto [result, dims, finer] : llvm::zip(
            op->getResults(), loops.rule.resultDims, loops.finer.resultDims)) {
-    auto rows = findRows(result, dims, loops.rows);
-    if (failed(rows) || !*rows ||
-        !addResult(result, **rows, loops.columnIn(finer)))
+    auto rows = addValue(result, dims, finer, loops);
+    if (failed(rows) || !*rows)
       return false;
+    region.results.insert({result, **rows});
   }
   return true;
 }
@@ -276,7 +270,7 @@ bool RegionFinder::addResults(Operation *op, const OpLoops &loops) {
 /// Adds the ops between the region's: those that need its results, and whose
 /// results it needs.
 bool RegionFinder::addPaths() {
-  DenseSet<Operation *> after, before;
+  DenseSet<Operation *> after;
   for (Operation &op : *region.block)
     if (llvm::any_of(op.getOperands(), [&](Value value) {
           Operation *maker = value.getDefiningOp();
@@ -285,17 +279,17 @@ bool RegionFinder::addPaths() {
       after.insert(&op);
   for (Operation &op : llvm::reverse(*region.block))
     if (llvm::any_of(op.getUsers(), [&](Operation *user) {
-          return ops.contains(user) || before.contains(user);
+          return ops.contains(user) || region.needed.contains(user);
         }))
-      before.insert(&op);
+      region.needed.insert(&op);
   for (Operation &op : *region.block)
-    if (after.contains(&op) && before.contains(&op) && !ops.contains(&op) &&
-        !addPath(&op))
+    if (after.contains(&op) && region.needed.contains(&op) &&
+        !ops.contains(&op) && !addPath(&op))
       return false;
   return true;
 }
 
-/// One with a number a row saves less memory than it is worth to ask about.
+/// Adds an op that makes one number a row.
 bool RegionFinder::addPath(Operation *op) {
   auto hasRows = [&](Value value) { return region.results.contains(value); };
   auto known = llvm::find_if(op->getOperands(), hasRows);

@@ -11,6 +11,7 @@
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
@@ -34,6 +35,8 @@ struct RowRegion {
   llvm::SmallVector<mlir::Operation *> ops;
   /// The ops that sum over the rows, each to one result.
   llvm::SmallPtrSet<mlir::Operation *, 8> sums;
+  /// The ops that these need, of the region or not.
+  llvm::DenseSet<mlir::Operation *> needed;
   /// The rows of the ops' results, and of what each operand reads; those
   /// without rows are whole.
   llvm::DenseMap<mlir::Value, RowDims> results;

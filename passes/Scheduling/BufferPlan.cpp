@@ -69,17 +69,11 @@ void BufferPlan::placeReturnedValues() {
 /// The result of another op that `result` may be written over; null: none.
 OpResult BufferPlan::findOverwritten(OpResult result) const {
   auto op = cast<FusedOp>(result.getOwner());
-  const int64_t number = result.getResultNumber();
   ArrayRef<int64_t> pairs = op.getSharedBuffers();
-  for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
-    const Value operand = op.getInputs()[pairs[i]];
-    const Value root = getTensorRoot(operand);
-    auto before = dyn_cast<OpResult>(root);
-    if (pairs[i + 1] == number && before && !isPart(operand) &&
-        isFreeAfter(root, op) &&
-        mayShare(op, operandsWithRoot(op, root), number))
-      return before;
-  }
+  for (size_t i = 0; i + 1 < pairs.size(); i += 2)
+    if (pairs[i + 1] == result.getResultNumber() &&
+        !findFree(op, pairs[i], pairs[i + 1]).empty())
+      return cast<OpResult>(getTensorRoot(op.getInputs()[pairs[i]]));
   return nullptr;
 }
 
@@ -134,19 +128,30 @@ bool BufferPlan::isFreeAfter(Value root, FusedOp op) const {
          lastUses.at(root) == positions.at(op);
 }
 
+/// The operands of an op that are the memory of `operand`, where its result may
+/// be written there and nobody reads it later.
+SmallVector<unsigned> BufferPlan::findFree(FusedOp op, int64_t operand,
+                                           int64_t result) const {
+  const Value value = op.getInputs()[operand], root = getTensorRoot(value);
+  // In a part, the result would keep all of the root.
+  if (isPart(value) || !isFreeAfter(root, op))
+    return {};
+  SmallVector<unsigned> operands = operandsWithRoot(op, root);
+  if (!mayShare(op, operands, result))
+    operands.clear();
+  return operands;
+}
+
 void BufferPlan::placeResults(FusedOp op) {
   llvm::SmallDenseSet<Value> taken;
   ArrayRef<int64_t> pairs = op.getSharedBuffers();
   for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
     Home &home = homes[op.getResult(pairs[i + 1])];
-    Value operand = op.getInputs()[pairs[i]];
-    Value root = getTensorRoot(operand);
-    // In a part, the result would keep all of the root.
-    if (home.kind != Home::Fresh || taken.contains(root) || isPart(operand) ||
-        !isFreeAfter(root, op))
+    Value root = getTensorRoot(op.getInputs()[pairs[i]]);
+    if (home.kind != Home::Fresh || taken.contains(root))
       continue;
-    SmallVector<unsigned> operands = operandsWithRoot(op, root);
-    if (!mayShare(op, operands, pairs[i + 1]))
+    SmallVector<unsigned> operands = findFree(op, pairs[i], pairs[i + 1]);
+    if (operands.empty())
       continue;
     home.kind = Home::InOperand;
     home.operands.assign(operands.begin(), operands.end());

@@ -52,6 +52,8 @@ private:
   bool canWriteInState(mlir::OpResult result, mlir::FlatSymbolRefAttr state,
                        llvm::SmallVectorImpl<unsigned> &operands) const;
   void placeResults(train::FusedOp op);
+  llvm::SmallVector<unsigned> findFree(train::FusedOp op, int64_t operand,
+                                       int64_t result) const;
   bool isFreeAfter(mlir::Value root, train::FusedOp op) const;
   bool isSent(mlir::Value root, train::FusedOp op) const;
 

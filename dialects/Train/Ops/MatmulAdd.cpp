@@ -15,13 +15,16 @@ LogicalResult MatmulAddOp::verify() {
                       cast<RankedTensorType>(getType()));
 }
 
-ShardingRule MatmulAddOp::getShardingRule() {
-  ShardingRule rule = ShardingRule::whole(getOperation());
-  // Two parts of the sum would both add `init`: the summed dim stays whole.
-  addMatmulFactors(rule, shapeOfMatmul(*this), /*lhsIndex=*/1,
-                   /*splitSum=*/false);
+ShardingRule getMatmulAddRule(MatmulAddOp op, bool splitSum) {
+  ShardingRule rule = ShardingRule::whole(op);
+  addMatmulFactors(rule, shapeOfMatmul(op), /*lhsIndex=*/1, splitSum);
   rule.operandDims[0] = rule.resultDims[0];
   return rule;
+}
+
+ShardingRule MatmulAddOp::getShardingRule() {
+  // Two parts of the sum would both add `init`: the summed dim stays whole.
+  return getMatmulAddRule(*this, /*splitSum=*/false);
 }
 
 double MatmulAddOp::getFlops() {

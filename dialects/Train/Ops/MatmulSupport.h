@@ -34,6 +34,10 @@ mlir::LogicalResult verifyMatmul(mlir::Operation *op, const MatmulShape &shape,
 void addMatmulFactors(ShardingRule &rule, const MatmulShape &shape,
                       unsigned lhsIndex, bool splitSum);
 
+/// The rule of a product that adds to a sum. With `splitSum` each part of the
+/// dims that are summed over adds to the sum of the parts before.
+ShardingRule getMatmulAddRule(MatmulAddOp op, bool splitSum);
+
 /// The loops of a product on buffers, and where its elements are in them.
 struct MatmulMaps {
   unsigned loops;
